@@ -3,8 +3,8 @@
 #include "actors/error.hpp"
 #include "actors/offload.hpp"
 #include "runtime/feature/embedding/learned_replica.hpp"
+#include "runtime/feature/held_tensors.hpp"
 #include "runtime/feature/tensor_rows.hpp"
-#include "runtime/feature/writable_tensors.hpp"
 #include "runtime/run/count_entities.hpp"
 #include "runtime/sample/edge_questions.hpp"
 #include "runtime/sample/links/graph_questions.hpp"
@@ -27,7 +27,7 @@ struct HolderState {
   std::shared_ptr<const Part> part;
   std::shared_ptr<Executor> executor;
   TensorTable tensors;
-  WritableTensors writable;
+  HeldTensors held;
   std::optional<LearnedReplica> learned;  ///< None: the job has no learned rows
   std::shared_ptr<const Replicas> others;
   std::optional<ReplicaClient> asks;
@@ -78,17 +78,6 @@ Result<RowReply> read_rows(const Part& part, const Result<Tensors>& tensors,
     of_sections.push_back(tensor.get());
   }
   return read_tensor_rows(part, of_sections, request);
-}
-
-/// Rows of a writable tensor are read in the mailbox, between two writes.
-bool serve_writable(Holder* self, const RowRequest& request) {
-  const auto& state = self->state;
-  if (!state.writable.serves(request)) {
-    return false;
-  }
-  auto promise = self->make_response_promise();
-  deliver(promise, state.writable.read(*state.part, request));
-  return true;
 }
 
 // ---- learned rows ----
@@ -191,6 +180,26 @@ void rank_tensor(Holder* self, const Ref<RankEntities>& rank) {
         });
 }
 
+/// Tensors of a user's program: in the mailbox, one operation or read after the other.
+caf::message_handler tensors_behavior(Holder* self) {
+  const auto done = [self](const Status& applied) {
+    auto promise = self->make_response_promise();
+    deliver(promise, applied ? Result<net::Done>(net::Done{}) : Result<net::Done>(applied.error()));
+  };
+  return {
+      [self, done](const Ref<MakeTensor>& make) {
+        done(self->state.held.make(*self->state.part, *make));
+      },
+      [self, done](const Ref<WriteTensor>& write) {
+        done(self->state.held.write(*self->state.part, *write));
+      },
+      [self](const Ref<ReadTensor>& read) {
+        auto promise = self->make_response_promise();
+        deliver(promise, self->state.held.read(*self->state.part, *read));
+      },
+  };
+}
+
 caf::message_handler learned_rows_behavior(Holder* self) {
   return {
       [self](const Ref<SparseGradients>& share) {
@@ -287,9 +296,6 @@ caf::behavior holder(Holder* self, std::shared_ptr<const Part> part,
               [part = self->state.part, request] { return find_edges(*part, *request); });
       },
       [self](const Ref<RowRequest>& request) {
-        if (serve_writable(self, *request)) {
-          return;
-        }
         auto tensors = request->source.kind == RowSource::Kind::tensor
                            ? self->state.tensors.find(*request)
                            : Result<Tensors>(Tensors{});
@@ -304,14 +310,9 @@ caf::behavior holder(Holder* self, std::shared_ptr<const Part> part,
         deliver(promise,
                 stored ? Result<net::Done>(net::Done{}) : Result<net::Done>(stored.error()));
       },
-      [self](const Ref<WriteRows>& write) {
-        auto promise = self->make_response_promise();
-        const auto applied = self->state.writable.apply(*self->state.part, *write);
-        deliver(promise,
-                applied ? Result<net::Done>(net::Done{}) : Result<net::Done>(applied.error()));
-      },
       run_continuation,
   }
+      .or_else(tensors_behavior(self))
       .or_else(learned_rows_behavior(self));
 }
 

@@ -36,7 +36,8 @@ struct HolderRows {
 /// | Ref<FindEdges>       | Ref<EdgesFound>  | invalid_argument, overloaded; failed_precondition: no edge ids |
 /// | Ref<RowRequest>      | Ref<RowReply>    | invalid_argument, not_found, overloaded      |
 /// | Ref<StoreTensor>     | Ref<net::Done>   | invalid_argument; only from its own host     |
-/// | Ref<WriteRows>       | Ref<net::Done>   | invalid_argument, failed_precondition        |
+/// | Ref<MakeTensor>, Ref<WriteTensor> | Ref<net::Done> | those of HeldTensors              |
+/// | Ref<ReadTensor>      | Ref<TensorRows>  | those of HeldTensors                         |
 /// | Ref<SparseGradients>, Ref<KeepLearned>, Ref<BeginLearned> | Ref<net::Done> | those of LearnedReplica |
 /// | Ref<ReadLearned>     | Ref<LearnedRows> | those of LearnedReplica                      |
 /// | Ref<RankEntities>    | Ref<EntityCounts> | the same                                    |
@@ -47,7 +48,7 @@ struct HolderRows {
 /// | Ref<PullLearned>     | Ref<LearnedEvent> | those of LearnedReplica                     |
 /// Sends:     FollowLearned, ReadCopy and PullLearned to another replica, if it takes the place of a lost one
 /// Back-pressure: at most `holder_max_under_way` requests under way; the next gets `overloaded`
-/// Ordering:  replies may overtake each other; rows of writable tensors are read and written one
+/// Ordering:  replies may overtake each other; rows of tensors by name are read and written one
 ///   request after the other; those of learned rows wait for the steps before theirs
 /// Peer loss: serves whoever asks; monitors another replica while it asks that one
 caf::actor spawn_holder(caf::actor_system& system, std::shared_ptr<const Part> part,

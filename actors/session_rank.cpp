@@ -66,12 +66,13 @@ void gather(Self* self, const GatherStates& request) {
 
 // ---- tensors ----
 
-void write(Self* self, const WriteTensor& request) {
+template <class Request>
+void tell_holders(Self* self, const TellHolders<Request>& request) {
   auto promise = self->make_response_promise();
   if (request.shares.empty()) {
     return promise.deliver(Ref<net::Done>(net::Done{}));
   }
-  std::vector<ReplicaClient::Share<WriteRows>> shares;
+  std::vector<ReplicaClient::Share<Request>> shares;
   for (const auto& [part, share] : request.shares) {
     shares.emplace_back(self->state.options.holders[raw(part)], share);
   }
@@ -79,7 +80,7 @@ void write(Self* self, const WriteTensor& request) {
       shares, [promise](const Result<Ref<net::Done>>& done) mutable { deliver(promise, done); });
 }
 
-// ---- edges ----
+// ---- questions to holders ----
 
 /// Delivers the replies to all questions, or the first error.
 template <class Reply, class Request>
@@ -177,7 +178,9 @@ caf::behavior behavior(Self* self, SessionRankOptions options, SpawnDataPath dat
           deliver(promise, ready);
         });
       },
-      [self](const Ref<WriteTensor>& request) { write(self, *request); },
+      [self](const Ref<TellHolders<MakeTensor>>& told) { tell_holders(self, *told); },
+      [self](const Ref<TellHolders<WriteTensor>>& told) { tell_holders(self, *told); },
+      [self](const Ref<AskHolders<ReadTensor>>& asked) { ask_holders<TensorRows>(self, *asked); },
       [self](const Ref<AskHolders<CountEdges>>& asked) { ask_holders<EdgesCounted>(self, *asked); },
       [self](const Ref<AskHolders<FindNodes>>& asked) { ask_holders<NodesFound>(self, *asked); },
       [self](const Ref<AskHolders<FindEdges>>& asked) { ask_holders<EdgesFound>(self, *asked); },

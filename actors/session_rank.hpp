@@ -7,7 +7,7 @@
 #include "actors/learned_rows.hpp"
 #include "actors/local_messages.hpp"
 #include "actors/message.hpp"
-#include "runtime/feature/writable_tensors.hpp"
+#include "runtime/feature/tensor_messages.hpp"
 #include "runtime/run/batches_ahead.hpp"
 #include "runtime/run/reduction.hpp"
 #include "runtime/sample/edge_questions.hpp"
@@ -95,9 +95,10 @@ struct GatheredStates {
   std::vector<std::shared_ptr<const net::TrainingState>> states;  ///< by rank
 };
 
-/// Writes rows of a tensor. Answered with net::Done when every replica of every part has them.
-struct WriteTensor {
-  std::map<PartId, Ref<WriteRows>> shares;
+/// Tells holders of parts. Answered with net::Done when every replica of every part has it.
+template <class Request>
+struct TellHolders {
+  std::map<PartId, Ref<Request>> shares;
 };
 
 /// Asks holders of parts. Answered with HolderReplies when all have answered.
@@ -159,7 +160,9 @@ struct EndRank {
 /// |                         |                        | missing; invalid_argument: ranks disagree   |
 /// | Ref<OfferState>         | Ref<net::Done>         |                                             |
 /// | Ref<GatherStates>       | Ref<GatheredStates>    | those of peers                              |
-/// | Ref<WriteTensor>        | Ref<net::Done>         | those of the holders                        |
+/// | Ref<TellHolders<MakeTensor>>  | Ref<net::Done>   | those of the holders                        |
+/// | Ref<TellHolders<WriteTensor>> | Ref<net::Done>   | those of the holders                        |
+/// | Ref<AskHolders<ReadTensor>> | Ref<HolderReplies<TensorRows>>   | those of the holders      |
 /// | Ref<AskHolders<CountEdges>> | Ref<HolderReplies<EdgesCounted>> | those of the holders      |
 /// | Ref<AskHolders<FindNodes>>  | Ref<HolderReplies<NodesFound>>   | those of the holders      |
 /// | Ref<AskHolders<FindEdges>>  | Ref<HolderReplies<EdgesFound>>   | those of the holders      |

@@ -32,6 +32,7 @@ install(TARGETS troupe_library EXPORT troupe ARCHIVE DESTINATION ${CMAKE_INSTALL
 foreach(name session store model)
   install(FILES ${PROJECT_SOURCE_DIR}/launcher/${name}.hpp DESTINATION ${headers})
 endforeach()
+install(FILES ${PROJECT_SOURCE_DIR}/launcher/dist_tensor.hpp DESTINATION ${headers}/launcher)
 install(FILES ${PROJECT_SOURCE_DIR}/runtime/run/forward_input.hpp DESTINATION ${headers}/runtime/run)
 install(FILES ${PROJECT_SOURCE_DIR}/runtime/data/stream_store.hpp ${PROJECT_SOURCE_DIR}/runtime/data/edge_split.hpp
   DESTINATION ${headers}/runtime/data)

@@ -344,15 +344,6 @@ SampleBatch example<SampleBatch>() {
                  .labels = std::vector<float>(nodes.size(), 0.5F)};
   return batch;
 }
-template <>
-WriteRows example<WriteRows>() {
-  WriteRows write;
-  write.operation = 1;
-  write.nodes = requested_nodes();
-  write.cols = 2;
-  write.rows = Segment::of(std::vector<float>(write.nodes.size() * write.cols, 0.5F));
-  return write;
-}
 /// A batch of the small graph, as a collector gives it.
 template <>
 ReadyBatch example<ReadyBatch>() {

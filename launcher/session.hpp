@@ -4,6 +4,7 @@
 /// keeps the ranks in step and writes checkpoints; what is computed from a batch is up to you, in any
 /// tensor library. docs/embedding.md shows a whole program. Not needed for the built-in models: those
 /// are trained by `troupe run JOB` alone.
+#include "launcher/dist_tensor.hpp"
 #include "runtime/base/digest.hpp"
 #include "runtime/base/ids.hpp"
 #include "runtime/base/matrix.hpp"
@@ -73,7 +74,7 @@ class Embedding;
 /// Guarantees: the batches are those of the built-in trainer: the same job gives the same batches and
 ///   the same digest on any number of hosts, ranks and threads, after faults and resumes. Every call
 ///   ends: with its answer, an error, or `cluster.step_deadline_s`
-/// Collective: `epoch` loops, `end_step`, `all_reduce`, `all_reduce_mean` and `barrier` are calls that
+/// Collective: `epoch` loops, `end_step`, `make_tensor`, `delete_tensor`, `all_reduce`, `all_reduce_mean` and `barrier` are calls that
 ///   all ranks make, the same ones in the same order; a rank that differs fails all of them with
 ///   `invalid_argument`, one that has ended with `failed_precondition`
 class Session {
@@ -204,29 +205,21 @@ class Session {
   /// \errors not_found: the job has none of that name
   Result<Embedding> embedding(const std::string& node_type);
 
-  // ---- writable tensors: a float32 row per node, kept by the holders of the nodes' parts ----
+  // ---- tensors by name, kept by the holders of parts (dist_tensor.hpp, docs/tensors.md) ----
 
-  /// Makes a tensor, all zeros. To be called by every rank, in the same way, before any use; calling it
-  /// again changes nothing. Tensors are part of checkpoints, whole, in order of original ids; a
-  /// resumed run fills them at the first epoch().
-  /// \param cols  1..65536
-  /// \errors invalid_argument: other columns than before
-  Status make_tensor(std::uint32_t tensor, std::uint32_t cols, NodeTypeId node_type = {});
-  /// Rows of a tensor, in the order of `nodes`: [nodes, cols].
-  /// \errors not_found: it was not made; invalid_argument: a node that is not there; peer_lost: a
-  ///   holder has lost it
-  Result<Matrix> read_rows(std::uint32_t tensor, std::span<const NodeId> nodes,
-                           NodeTypeId node_type = {});
-  /// Replaces rows. When it returns, every replica has them: all ranks that read from then on see
-  /// them. Written rows of other ranks that are under way may come before or after.
-  /// \param rows  [nodes, cols]
-  /// \errors not_found, invalid_argument as above; peer_lost: a holder has lost what was written
-  Status write_rows(std::uint32_t tensor, std::span<const NodeId> nodes, ConstMatrix rows,
-                    NodeTypeId node_type = {});
-  /// Adds to rows, in the order of `nodes`. Sums of several ranks to one row in one step depend on who
-  /// comes first: for exact runs let one rank write a row, or all_reduce before.
-  Status add_rows(std::uint32_t tensor, std::span<const NodeId> nodes, ConstMatrix rows,
-                  NodeTypeId node_type = {});
+  /// Makes a tensor. Collective; calling it again gives the same one. Tensors are part of checkpoints, whole; a
+  /// resumed run fills them at the first epoch(), so they must be made before.
+  /// \errors invalid_argument: a tensor that cannot be, another one of that name, ranks that differ
+  Result<DistTensor> make_tensor(const std::string& name, const TensorOptions& options = {});
+  /// A tensor that was made.
+  /// \errors not_found
+  Result<DistTensor> tensor(const std::string& name);
+  /// Deletes a tensor. Collective.
+  /// \errors not_found
+  Status delete_tensor(const std::string& name);
+  /// A named column of nodes as a tensor, which is read only.
+  /// \errors not_found: no such column; invalid_argument: no such node type
+  Result<DistTensor> column(const std::string& name, NodeTypeId node_type = {});
 
   // ---- all ranks together ----
 

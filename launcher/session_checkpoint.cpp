@@ -1,4 +1,4 @@
-// Checkpoints of sessions: what the ranks' save hooks give, and the writable tensors.
+// Checkpoints of sessions: what the ranks' save hooks give, and tensors.
 #include "launcher/session_state.hpp"
 #include "runtime/run/state_pieces.hpp"
 
@@ -9,66 +9,42 @@
 namespace troupe {
 namespace {
 
-constexpr std::uint64_t rows_at_once = std::uint64_t{1} << 16;
-
-std::string tensor_blob(const Session::State::TensorKey& key) {
-  return tensor_blob(key.first, key.second);
+std::string blob_of(const Session::State& state, const DistTensor::State& tensor) {
+  return tensor_blob(state.describe(tensor));
 }
 
-/// Calls `each(ids, original ids)` for all nodes of a type, some at once.
-template <class Each>
-Status for_all_nodes(Session::State& state, NodeTypeId type, Each each) {
-  const std::uint64_t count = state.place.host->book->count(type);
-  CollectOptions ids_only;
-  ids_only.decoders.assign(state.place.host->graph->node_types.size(), RowDecoder::plain(0));
-  ids_only.with_labels = false;
-  for (std::uint64_t first = 0; first < count; first += rows_at_once) {
-    std::vector<NodeId> nodes(std::min(rows_at_once, count - first));
-    for (std::size_t i = 0; i < nodes.size(); ++i) {
-      nodes[i] = static_cast<NodeId>(first + i);
+/// A whole tensor: rows of nodes in order of original ids, others in that of their numbers.
+Result<std::vector<std::byte>> read_whole(Session::State& state, const DistTensor::State& tensor) {
+  const auto row_bytes = tensor.info.row_bytes();
+  std::vector<std::byte> bytes(tensor.rows * row_bytes);
+  const auto read = state.each_rows(tensor, [&](const auto& rows, const auto& places) -> Status {
+    TROUPE_ASSIGN_OR_RETURN(const auto values, state.read_tensor(tensor, rows));
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      std::memcpy(bytes.data() + places[i] * row_bytes, values.bytes.data() + i * row_bytes,
+                  row_bytes);
     }
-    TROUPE_ASSIGN_OR_RETURN(const auto rows, state.read(nodes, type, ids_only));
-    TROUPE_RETURN_IF_ERROR(each(nodes, rows.original_ids));
+    return ok_status();
+  });
+  if (!read) {
+    return state.lost_or(tensor, read.error());
   }
-  return ok_status();
-}
-
-/// A whole tensor, in order of original ids.
-Result<std::vector<std::byte>> read_whole(Session::State& state,
-                                          const Session::State::TensorKey& key) {
-  TROUPE_ASSIGN_OR_RETURN(const auto cols, state.columns_of(key));
-  const auto row_bytes = cols * sizeof(float);
-  std::vector<std::byte> bytes(state.place.host->book->count(key.second) * row_bytes);
-  const auto read =
-      for_all_nodes(state, key.second, [&](const auto& nodes, const auto& original) -> Status {
-        TROUPE_ASSIGN_OR_RETURN(const auto rows, state.read_tensor(key, nodes));
-        for (std::size_t i = 0; i < nodes.size(); ++i) {
-          std::memcpy(bytes.data() + raw(original[i]) * row_bytes, rows.view().row(i).data(),
-                      row_bytes);
-        }
-        return ok_status();
-      });
-  TROUPE_RETURN_IF_ERROR(read);
   return bytes;
 }
 
-Status write_whole(Session::State& state, const Session::State::TensorKey& key,
+Status write_whole(Session::State& state, const DistTensor::State& tensor,
                    std::span<const std::byte> bytes) {
-  TROUPE_ASSIGN_OR_RETURN(const auto cols, state.columns_of(key));
-  const auto row_bytes = cols * sizeof(float);
-  const auto expected = state.place.host->book->count(key.second) * row_bytes;
-  if (bytes.size() != expected) {
+  const auto row_bytes = tensor.info.row_bytes();
+  if (bytes.size() != tensor.rows * row_bytes) {
     return Error(Errc::failed_precondition,
-                 fmt::format("checkpoint: {}: expected {} bytes ({} columns), found {}",
-                             tensor_blob(key), expected, cols, bytes.size()));
+                 fmt::format("checkpoint: {}: expected {} bytes, found {}", blob_of(state, tensor),
+                             tensor.rows * row_bytes, bytes.size()));
   }
-  return for_all_nodes(state, key.second, [&](const auto& nodes, const auto& original) -> Status {
-    Matrix rows(nodes.size(), cols);
-    for (std::size_t i = 0; i < nodes.size(); ++i) {
-      std::memcpy(rows.view().row(i).data(), bytes.data() + raw(original[i]) * row_bytes,
-                  row_bytes);
+  return state.each_rows(tensor, [&](const auto& rows, const auto& places) {
+    std::vector<std::byte> values(rows.size() * row_bytes);
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      std::memcpy(values.data() + i * row_bytes, bytes.data() + places[i] * row_bytes, row_bytes);
     }
-    return state.write(key, nodes, rows.view(), false);
+    return state.write_tensor(tensor, rows, values, false);
   });
 }
 
@@ -101,8 +77,9 @@ Status Session::State::save_all() {
     for (const auto& state : gathered->states) {
       checkpoint.training.blobs.insert(state->blobs.begin(), state->blobs.end());
     }
-    for (const auto& [key, cols] : tensors) {
-      TROUPE_ASSIGN_OR_RETURN(checkpoint.training.blobs[tensor_blob(key)], read_whole(*this, key));
+    for (const auto& [name, tensor] : tensors) {
+      TROUPE_ASSIGN_OR_RETURN(checkpoint.training.blobs[blob_of(*this, *tensor)],
+                              read_whole(*this, *tensor));
     }
     finish_writing();
     TROUPE_ASSIGN_OR_RETURN(checkpoint.tables, keep_learned());
@@ -146,8 +123,9 @@ Status Session::State::restore_all() {
                                    rank()));
   }
   for (const auto& [name, bytes] : blobs) {
-    const bool made = std::ranges::any_of(
-        tensors, [&blob = name](const auto& tensor) { return tensor_blob(tensor.first) == blob; });
+    const bool made = std::ranges::any_of(tensors, [&, &blob = name](const auto& tensor) {
+      return blob_of(*this, *tensor.second) == blob;
+    });
     if (is_tensor_blob(name) && !made) {
       return Error(Errc::failed_precondition,
                    fmt::format("rank {}: the checkpoint holds {}, which was not made; try: "
@@ -165,10 +143,10 @@ Status Session::State::restore_all() {
     return ok_status();
   }
   if (rank() == 0) {
-    for (const auto& [key, cols] : tensors) {
-      const auto saved = blobs.find(tensor_blob(key));
+    for (const auto& [name, tensor] : tensors) {
+      const auto saved = blobs.find(blob_of(*this, *tensor));
       if (saved != blobs.end()) {
-        TROUPE_RETURN_IF_ERROR(write_whole(*this, key, saved->second));
+        TROUPE_RETURN_IF_ERROR(write_whole(*this, *tensor, saved->second));
       }
     }
   }

@@ -1,6 +1,5 @@
 // Rows of nodes and sampled neighbourhoods, asked for outside the epochs' batches.
 #include "launcher/session_state.hpp"
-#include "runtime/feature/writable_tensors.hpp"
 #include "runtime/job/collect_options.hpp"
 
 #include <algorithm>
@@ -32,11 +31,6 @@ BatchColumn rows_at(const BatchColumn& column, std::span<const std::uint32_t> pl
   rows.rows = places.size();
   rows.values = std::move(values).freeze();
   return rows;
-}
-
-/// A holder that was started again has lost what was written to it.
-Error written_is_lost(const Error& why, const std::string& doing) {
-  return Error(Errc::peer_lost, why.what()).with(doing);
 }
 
 }  // namespace
@@ -92,22 +86,6 @@ Result<NodeRows> Session::State::read(std::span<const NodeId> nodes, NodeTypeId 
   return rows;
 }
 
-Result<Matrix> Session::State::read_tensor(const TensorKey& key, std::span<const NodeId> nodes) {
-  TROUPE_ASSIGN_OR_RETURN(const auto cols, columns_of(key));
-  auto collect = collect_nothing(place.host->graph->node_types.size());
-  collect.decoders[raw(key.second)] = RowDecoder::plain(cols);
-  collect.source = {RowSource::Kind::tensor, key.first};
-  auto rows = read(nodes, key.second, std::move(collect));
-  if (!rows && rows.error().code() == Errc::not_found) {
-    const auto lost = written_is_lost(rows.error(), fmt::format("reading tensor {}", key.first));
-    return keep(lost).error();
-  }
-  if (!rows) {
-    return std::move(rows).error();
-  }
-  return std::move(rows->features);
-}
-
 /// Rows and labels, also where the job's batches come without.
 Result<CollectOptions> Session::State::all_rows() const {
   if (run->job.features.collect) {
@@ -123,27 +101,40 @@ Result<NodeRows> Session::read_rows(std::span<const NodeId> nodes, NodeTypeId no
   return state_->read(nodes, node_type, std::move(collect));
 }
 
-Result<BatchColumn> Session::read_column(const std::string& name, std::span<const NodeId> nodes,
-                                         NodeTypeId node_type) {
-  auto& s = *state_;
-  TROUPE_RETURN_IF_ERROR(s.check_nodes(nodes, node_type));
-  const auto& graph = *s.place.host->graph;
-  const auto& columns = graph.node_types[raw(node_type)].columns;
+Result<BatchColumn> Session::State::read_column(const std::string& name,
+                                                std::span<const NodeId> nodes, NodeTypeId type) {
+  TROUPE_RETURN_IF_ERROR(check_nodes(nodes, type));
+  const auto& graph = *place.host->graph;
+  const auto& columns = graph.node_types[raw(type)].columns;
   const auto found = std::ranges::find(columns, name, &ColumnInfo::name);
   if (found == columns.end()) {
     return Error(Errc::not_found, fmt::format("column \"{}\" of node type {}: the graph has none",
-                                              name, graph.node_types[raw(node_type)].name));
+                                              name, graph.node_types[raw(type)].name));
   }
   auto collect = collect_nothing(graph.node_types.size());
-  const auto place = static_cast<std::uint16_t>(found - columns.begin());
-  collect.columns = {{{TableName::Kind::node_column, raw(node_type), place}, *found}};
-  TROUPE_ASSIGN_OR_RETURN(auto rows, s.read(nodes, node_type, std::move(collect)));
+  const auto at = static_cast<std::uint16_t>(found - columns.begin());
+  collect.columns = {{{TableName::Kind::node_column, raw(type), at}, *found}};
+  TROUPE_ASSIGN_OR_RETURN(auto rows, read(nodes, type, std::move(collect)));
   return std::move(rows.columns.front());
 }
 
-Result<Matrix> Session::read_rows(std::uint32_t tensor, std::span<const NodeId> nodes,
-                                  NodeTypeId node_type) {
-  return state_->read_tensor({tensor, node_type}, nodes);
+Result<std::vector<std::uint64_t>> Session::State::original_ids(std::span<const std::uint64_t> rows,
+                                                                NodeTypeId type) {
+  auto ids_only = collect_nothing(place.host->graph->node_types.size());
+  ids_only.with_original_ids = true;
+  std::vector<NodeId> nodes(rows.size());
+  std::ranges::transform(rows, nodes.begin(),
+                         [](std::uint64_t row) { return static_cast<NodeId>(row); });
+  TROUPE_ASSIGN_OR_RETURN(const auto found, read(nodes, type, std::move(ids_only)));
+  std::vector<std::uint64_t> originals(rows.size());
+  std::ranges::transform(found.original_ids, originals.begin(),
+                         [](OriginalId id) { return raw(id); });
+  return originals;
+}
+
+Result<BatchColumn> Session::read_column(const std::string& name, std::span<const NodeId> nodes,
+                                         NodeTypeId node_type) {
+  return state_->read_column(name, nodes, node_type);
 }
 
 namespace {
@@ -204,90 +195,6 @@ Result<std::shared_ptr<const Batch>> Session::sample_neighbors(const NeighborReq
   message.collect = std::make_shared<const CollectOptions>(std::move(collect));
   TROUPE_ASSIGN_OR_RETURN(const auto ready, s.ask<ReadyBatch>(std::move(message)));
   return std::shared_ptr<const Batch>(ready, &ready->batch);
-}
-
-// ---- writing ----
-
-Result<std::uint32_t> Session::State::columns_of(const TensorKey& key) const {
-  const auto found = tensors.find(key);
-  if (found == tensors.end()) {
-    return Error(Errc::not_found,
-                 fmt::format("tensor {} of node type {}: not made; try: make_tensor first",
-                             key.first, raw(key.second)));
-  }
-  return found->second;
-}
-
-Status Session::State::write(const TensorKey& key, std::span<const NodeId> nodes, ConstMatrix rows,
-                             bool add) {
-  TROUPE_RETURN_IF_ERROR(status);
-  TROUPE_ASSIGN_OR_RETURN(const auto cols, columns_of(key));
-  TROUPE_RETURN_IF_ERROR(check_nodes(nodes, key.second));
-  if (rows.rows != nodes.size() || (rows.rows > 0 && rows.cols != cols)) {
-    return Error(Errc::invalid_argument,
-                 fmt::format("rows of tensor {}: expected {} rows of {} columns, got {} of {}",
-                             key.first, nodes.size(), cols, rows.rows, rows.cols));
-  }
-  const auto& host = *place.host;
-  std::map<PartId, std::pair<PooledVector<NodeId>, std::vector<float>>> shares;
-  if (nodes.empty()) {  // makes the tensor everywhere
-    for (std::uint32_t p = 0; p < host.book->parts(); ++p) {
-      shares[static_cast<PartId>(p)];
-    }
-  }
-  for (std::size_t i = 0; i < nodes.size(); ++i) {
-    auto& [ids, values] = shares[host.book->owner(key.second, nodes[i])];
-    const auto row = rows.row(i);
-    ids.push_back(nodes[i]);
-    values.insert(values.end(), row.begin(), row.end());
-  }
-  WriteTensor request;
-  for (auto& [part, share] : shares) {
-    WriteRows message;
-    message.writer = place.options.rank;
-    message.operation = ++writes[raw(part)];
-    message.tensor = key.first;
-    message.node_type = key.second;
-    message.cols = cols;
-    message.add = add;
-    message.nodes = std::move(share.first);
-    message.rows = Segment::of(std::move(share.second));
-    request.shares.emplace(part, std::move(message));
-  }
-  const auto done = ask<net::Done>(std::move(request));
-  if (done) {
-    return ok_status();
-  }
-  const auto doing = fmt::format("writing tensor {}", key.first);
-  return keep(done.error().code() == Errc::failed_precondition
-                  ? written_is_lost(done.error(), doing)
-                  : Error(done.error()).with(doing));
-}
-
-Status Session::make_tensor(std::uint32_t tensor, std::uint32_t cols, NodeTypeId node_type) {
-  auto& s = *state_;
-  TROUPE_RETURN_IF_ERROR(s.check_nodes({}, node_type));
-  const auto [found, made] = s.tensors.try_emplace({tensor, node_type}, cols);
-  if (cols == 0 || cols > max_tensor_cols || found->second != cols) {
-    const auto before = found->second;
-    if (made) {
-      s.tensors.erase(found);
-    }
-    return Error(Errc::invalid_argument,
-                 fmt::format("tensor {}: expected 1..{} columns{}, got {}", tensor, max_tensor_cols,
-                             made ? "" : fmt::format(", {} as before", before), cols));
-  }
-  return made ? s.write({tensor, node_type}, {}, {}, false) : ok_status();
-}
-
-Status Session::write_rows(std::uint32_t tensor, std::span<const NodeId> nodes, ConstMatrix rows,
-                           NodeTypeId node_type) {
-  return nodes.empty() ? ok_status() : state_->write({tensor, node_type}, nodes, rows, false);
-}
-
-Status Session::add_rows(std::uint32_t tensor, std::span<const NodeId> nodes, ConstMatrix rows,
-                         NodeTypeId node_type) {
-  return nodes.empty() ? ok_status() : state_->write({tensor, node_type}, nodes, rows, true);
 }
 
 }  // namespace troupe

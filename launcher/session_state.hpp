@@ -44,6 +44,16 @@ struct SessionPlace {
   std::shared_ptr<const HostContext> host;
 };
 
+struct DistTensor::State {
+  Session::State* session = nullptr;
+  std::uint32_t number = 0;
+  TensorOptions options;
+  ColumnInfo info;
+  std::uint64_t rows = 0;  ///< of all parts
+  bool column = false;     ///< Of the store
+  bool gone = false;       ///< Was deleted
+};
+
 struct Session::State {
   State(std::shared_ptr<const SessionRun> shared, SessionPlace where)
       : run(std::move(shared)), place(std::move(where)), self(*place.system, true) {}
@@ -84,9 +94,9 @@ struct Session::State {
   std::optional<LearnedShare> share;
   std::uint64_t learned_ns = 0;  ///< Without learned rows that a turn has asked for
 
-  using TensorKey = std::pair<std::uint32_t, NodeTypeId>;
-  std::map<TensorKey, std::uint32_t> tensors;  ///< columns
-  std::vector<std::uint64_t> writes;           ///< by part: number of the last one
+  std::map<std::string, std::shared_ptr<DistTensor::State>> tensors;  ///< that were made
+  std::uint32_t next_tensor = 0;      ///< number; none is used twice
+  std::vector<std::uint64_t> writes;  ///< by part: number of the last operation
 
   std::uint32_t rank() const { return raw(place.options.rank); }
   std::chrono::milliseconds deadline() const;
@@ -117,11 +127,30 @@ struct Session::State {
 
   // session_rows.cpp
   Status check_nodes(std::span<const NodeId> nodes, NodeTypeId type) const;
-  Result<std::uint32_t> columns_of(const TensorKey& key) const;
   Result<CollectOptions> all_rows() const;
   Result<NodeRows> read(std::span<const NodeId> nodes, NodeTypeId type, CollectOptions collect);
-  Result<Matrix> read_tensor(const TensorKey& key, std::span<const NodeId> nodes);
-  Status write(const TensorKey& key, std::span<const NodeId> nodes, ConstMatrix rows, bool add);
+  Result<BatchColumn> read_column(const std::string& name, std::span<const NodeId> nodes,
+                                  NodeTypeId type);
+  Result<std::vector<std::uint64_t>> original_ids(std::span<const std::uint64_t> rows,
+                                                  NodeTypeId type);
+
+  // session_tensors.cpp
+  using EachRows = std::function<Status(const std::vector<std::uint64_t>& rows,
+                                        const std::vector<std::uint64_t>& places)>;
+  std::string describe(const DistTensor::State& tensor) const;
+  Result<std::uint64_t> tensor_rows(const std::string& name, const TensorOptions& options) const;
+  Result<std::shared_ptr<DistTensor::State>> new_tensor(const std::string& name,
+                                                        const TensorOptions& options);
+  Status tell_parts(const std::function<MakeTensor(PartId)>& what);
+  Status agree(const std::string& what);
+  /// \errors those of the holders
+  Result<Segment> read_tensor(const DistTensor::State& tensor, std::span<const std::uint64_t> rows);
+  Status write_tensor(const DistTensor::State& tensor, std::span<const std::uint64_t> rows,
+                      std::span<const std::byte> values, bool add);
+  /// What an error of the two above says to the user.
+  Error lost_or(const DistTensor::State& tensor, const Error& why) const;
+  /// Calls `each(rows, places)` for all rows, some at once: of nodes the place is the original id.
+  Status each_rows(const DistTensor::State& tensor, const EachRows& each);
 
   // session_learned.cpp
   const EmbeddingPlan* tables() const { return place.options.learned.plan.get(); }

@@ -212,31 +212,83 @@ void learned_gradient(const Handle& handle, const std::string& name, const py::b
   check(unlocked([&] { return table.gradient(ids, matrix, terms); }));
 }
 
-// ---- writable tensors ----
+// ---- tensors by name ----
 
-void make_tensor(const Handle& handle, std::uint32_t tensor, std::uint32_t cols, std::size_t type) {
-  auto& session = handle.get();
-  check(unlocked([&] { return session.make_tensor(tensor, cols, node_type(type)); }));
+py::dict facts_of(const DistTensor& tensor) {
+  return py::dict("name"_a = tensor.name(), "dtype"_a = to_string(tensor.dtype()),
+                  "shape"_a = tensor.shape(), "rows"_a = tensor.rows());
 }
 
-Array read_tensor(const Handle& handle, std::uint32_t tensor, const py::buffer& nodes,
-                  std::size_t type) {
-  const auto ids = ids_of<NodeId>(nodes);
+/// \param of    "nodes", "edges", "rows"
+/// \param what  place of the type, or number of rows
+/// \param init  kind, and standard deviation or bound
+py::dict make_tensor(const Handle& handle, const std::string& name, const std::string& of,
+                     std::uint64_t what, const std::string& dtype, std::vector<std::uint64_t> shape,
+                     const std::pair<std::string, double>& init) {
+  TensorOptions options{.shape = std::move(shape),
+                        .init = {.kind = init.first, .std = init.second, .scale = init.second}};
+  const auto known = parse_dtype(dtype);
+  if (!known) {
+    throw py::value_error("no such dtype");
+  }
+  options.dtype = *known;
+  if (of == "rows") {
+    options.of = TensorOf::rows;
+    options.rows = what;
+  } else if (of == "edges") {
+    options.of = TensorOf::edges;
+    options.edge_type = edge_type(what);
+  } else {
+    options.node_type = node_type(what);
+  }
   auto& session = handle.get();
-  return take_matrix(
-      value_of(unlocked([&] { return session.read_rows(tensor, ids, node_type(type)); })));
+  return facts_of(value_of(unlocked([&] { return session.make_tensor(name, options); })));
 }
 
-void write_tensor(const Handle& handle, std::uint32_t tensor, const py::buffer& nodes,
-                  const py::buffer& rows, std::size_t type, bool add) {
-  const auto ids = ids_of<NodeId>(nodes);
-  const auto info = rows.request();
-  const auto matrix = matrix_of(info);
+py::dict tensor(const Handle& handle, const std::string& name) {
+  return facts_of(value_of(handle.get().tensor(name)));
+}
+
+py::dict column(const Handle& handle, const std::string& name, std::size_t type) {
+  return facts_of(value_of(handle.get().column(name, node_type(type))));
+}
+
+void delete_tensor(const Handle& handle, const std::string& name) {
   auto& session = handle.get();
-  check(unlocked([&] {
-    return add ? session.add_rows(tensor, ids, matrix, node_type(type))
-               : session.write_rows(tensor, ids, matrix, node_type(type));
-  }));
+  check(unlocked([&] { return session.delete_tensor(name); }));
+}
+
+py::tuple read_tensor(const Handle& handle, const std::string& name, const py::buffer& rows) {
+  const auto ids = ids_of<std::uint64_t>(rows);
+  const auto of = value_of(handle.get().tensor(name));
+  const auto column = value_of(unlocked([&] { return of.read(ids); }));
+  return column_tuple(column, column.values.owner);
+}
+
+/// \param values  without gaps, as many bytes as the rows have
+void write_tensor(const Handle& handle, const std::string& name, const py::buffer& rows,
+                  const std::string& dtype, const py::buffer& values, bool add) {
+  const auto ids = ids_of<std::uint64_t>(rows);
+  const auto info = values.request();
+  const std::span<const std::byte> bytes(static_cast<const std::byte*>(info.ptr),
+                                         static_cast<std::size_t>(info.size * info.itemsize));
+  auto of = value_of(handle.get().tensor(name));
+  const auto known = parse_dtype(dtype);
+  if (!known) {
+    throw py::value_error("no such dtype");
+  }
+  check(unlocked([&] { return of.put(ids, *known, bytes, add); }));
+}
+
+void export_tensor(const Handle& handle, const std::string& name, const std::string& file) {
+  const auto of = value_of(handle.get().tensor(name));
+  check(unlocked([&] { return of.export_npy(file); }));
+}
+
+void export_column(const Handle& handle, const std::string& name, std::size_t type,
+                   const std::string& file) {
+  const auto of = value_of(handle.get().column(name, node_type(type)));
+  check(unlocked([&] { return of.export_npy(file); }));
 }
 
 // ---- all ranks together ----
@@ -318,8 +370,13 @@ void bind_calls(Binding& type) {
       .def("learned_rows", &learned_rows)
       .def("learned_gradient", &learned_gradient)
       .def("make_tensor", &make_tensor)
+      .def("tensor", &tensor)
+      .def("column", &column)
+      .def("delete_tensor", &delete_tensor)
       .def("read_tensor", &read_tensor)
       .def("write_tensor", &write_tensor)
+      .def("export_tensor", &export_tensor)
+      .def("export_column", &export_column)
       .def("all_reduce", &all_reduce)
       .def("all_reduce_mean", &all_reduce_mean)
       .def("barrier", &barrier)

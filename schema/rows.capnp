@@ -1,8 +1,8 @@
 @0xe83c9d51a7402b03;
-# Reading and writing rows of nodes, reading rows of edges: method 2, `read_rows`, and method 27, `write_rows`, which is answered with Done.
+# Reading rows of nodes and edges: method 2, `read_rows`. Method 27, `write_rows`, was here.
 # Who:        a feature collector (or the exact inference of another host) asks the holder of the part that owns the nodes.
 # Ordering:   replies may overtake each other; they are matched by request id. Reads are
-#             idempotent. A write is applied once: it carries a number, contiguous per writer and part.
+#             idempotent.
 # Versioning: fields are only added, at the end, with defaults that mean "as before"; numbers are never reused. Whatever an old
 #             reader would misunderstand raises `protocol_version`.
 # Bulk:       "segment n" is the n-th bulk segment of the frame: a plain little-endian array.
@@ -119,31 +119,4 @@ struct RowReply {
 
   tables @1 :List(RowReplyTable);
   # Set by the holder: as many as the request has.
-}
-
-struct WriteRows {
-  # Segment 0: the nodes, global ids of `nodeWidth` bytes each, all owned by the receiver's part, applied in order.
-  # Segment 1: f32 rows [nodes, `cols`]. Sent by a rank of a user's own trainer to every replica of the part.
-
-  writer @0 :UInt32;
-  # Set by the writer: its rank.
-
-  operation @1 :UInt64;
-  # Set by the writer: counts its writes to this part, from 1, without gaps. One that the holder has is answered, not applied again;
-  # one that leaves a gap is refused: the holder has lost what came before.
-
-  nodeType @2 :UInt16;
-  # Set by the writer: position in the graph's list of node types. The holder checks it. Default 0: the first type.
-
-  tensor @3 :UInt32;
-  # Set by the writer: number of the tensor; the first write to it makes it, all zeros.
-
-  cols @4 :UInt32;
-  # Set by the writer: columns of the tensor, 1..65536; always the same.
-
-  add @5 :Bool;
-  # Set by the writer: adds to the rows. Default false: replaces them.
-
-  nodeWidth @6 :UInt8 = 8;
-  # Set by the writer: bytes per id in segment 0: 4 where all ids fit, else 8. Nothing else is valid.
 }

@@ -23,8 +23,9 @@ from troupe._errors import Cancelled, Error
 from troupe._run import run
 from troupe._seeded import seeded
 from troupe._session import EdgeType, Graph, LinkSeeds, NodeType, Rows, Seeds, Session
+from troupe._tensor import Tensor
 
 __all__ = [
     "Array", "Batch", "Block", "Cancelled", "EdgeType", "Edges", "Embedding", "Error", "Graph", "LinkSeeds", "Links",
-    "NodeType", "Nodes", "Rows", "Seeds", "Session", "Walks", "run", "seeded",
+    "NodeType", "Nodes", "Rows", "Seeds", "Session", "Tensor", "Walks", "run", "seeded",
 ]  # fmt: skip

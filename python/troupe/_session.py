@@ -8,6 +8,8 @@ from troupe import _gradients, _state
 from troupe._arrays import Array, array_of, column_of, int64_of
 from troupe._batch import Batch
 from troupe._embedding import Embedding
+from troupe._errors import Error
+from troupe._tensor import Tensor, dtype_name
 
 
 class NodeType(typing.NamedTuple):
@@ -206,27 +208,49 @@ class Session:
         """Learned rows of a node type that `embedding` of the job file names."""
         return Embedding(self, node_type)
 
-    # ---- writable tensors: a float32 row per node, kept by the holders of the nodes' parts ----
+    # ---- tensors by name, kept by the holders of the graph's parts ----
 
-    def make_tensor(self, tensor, cols, node_type=None):
-        """Makes tensor number `tensor`, all zeros. By every rank, before the first epoch(); checkpoints keep it."""
-        self._handle.make_tensor(tensor, cols, self.graph.node_type(node_type))
+    def tensor(self, name, shape=None, *, dtype="f32", node_type=None, edge_type=None, rows=None, init=None) -> Tensor:
+        """A tensor that was made, a named column of nodes, or with `shape` a new tensor.
 
-    def read_tensor(self, tensor, nodes, node_type=None) -> Array:
-        """Rows of a tensor, [nodes, cols] float32."""
-        return array_of(self._handle.read_tensor(tensor, int64_of(nodes), self.graph.node_type(node_type)))
+        shape      of a row, () for one number; a tensor is made, by all ranks together, and before the first epoch() where
+                   checkpoints are to put it back; once more with the same facts it is the same tensor
+        dtype      f32, f64, f16, bf16, i32, i64, u8, or NumPy's name
+        node_type  a row for each node of the type, by global id; may be left out where the graph has one type
+        edge_type  a row for each edge of the type, by original edge id
+        rows       so many rows that belong to nothing
+        init       None: zeros; of float numbers also ("normal", standard deviation) or ("uniform", bound), by the tensor's
+                   name and the original id
+        """
+        if shape is None:
+            return self._tensor(name, node_type)
+        if edge_type is not None and node_type is not None or (rows is not None and (node_type, edge_type) != (None, None)):
+            raise ValueError("expected one of node_type, edge_type and rows")
+        if rows is not None:
+            of, what = "rows", int(rows)
+        elif edge_type is not None:
+            of, what = "edges", self.graph.edge_type(edge_type)
+        else:
+            of, what = "nodes", self.graph.node_type(node_type)
+        shape = [int(extent) for extent in (shape if hasattr(shape, "__iter__") else (shape,))]
+        kind, size = ("zeros", 1.0) if init is None else init
+        return Tensor(self, self._handle.make_tensor(name, of, what, dtype_name(dtype), shape, (kind, float(size))))
 
-    def write_rows(self, tensor, nodes, rows, node_type=None):
-        """Replaces rows of a tensor. rows: [nodes, cols]."""
-        self._write(tensor, nodes, rows, node_type, False)
+    def _tensor(self, name, node_type):
+        types = self.graph.node_types
+        wanted = range(len(types)) if node_type is None else [self.graph.node_type(node_type)]
+        found = [t for t in wanted if name in types[t].named]
+        if node_type is None:
+            try:
+                return Tensor(self, self._handle.tensor(name))
+            except Error as error:
+                if error.code != "not_found" or len(found) != 1:
+                    raise
+        return Tensor(self, self._handle.column(name, found[0] if found else wanted[0]), found[0] if found else wanted[0])
 
-    def add_rows(self, tensor, nodes, rows, node_type=None):
-        """Adds to rows of a tensor, in the order of `nodes`. Sums of several ranks to one row depend on who comes first."""
-        self._write(tensor, nodes, rows, node_type, True)
-
-    def _write(self, tensor, nodes, rows, node_type, add):
-        values = numpy.ascontiguousarray(rows, dtype=numpy.float32)
-        self._handle.write_tensor(tensor, int64_of(nodes), values, self.graph.node_type(node_type), add)
+    def delete_tensor(self, name):
+        """Deletes a tensor; by all ranks together."""
+        self._handle.delete_tensor(name)
 
     # ---- all ranks together ----
 

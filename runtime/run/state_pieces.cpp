@@ -52,8 +52,8 @@ std::string rank_blob(Rank rank) {
   return fmt::format("rank {}", raw(rank));
 }
 
-std::string tensor_blob(std::uint32_t tensor, NodeTypeId node_type) {
-  return fmt::format("{}{} of node type {}", tensor_prefix, tensor, raw(node_type));
+std::string tensor_blob(std::string_view what) {
+  return fmt::format("{}{}", tensor_prefix, what);
 }
 
 bool is_tensor_blob(std::string_view name) {

@@ -18,8 +18,8 @@ inline constexpr std::uint64_t state_piece_bytes = std::uint64_t{16} << 20;
 
 /// Name of the blob that the save hook of a rank gave.
 std::string rank_blob(Rank rank);
-/// Name of the blob that holds a writable tensor.
-std::string tensor_blob(std::uint32_t tensor, NodeTypeId node_type);
+/// Name of the blob that holds a tensor. \param what  its name, what it has rows of, and their shape
+std::string tensor_blob(std::string_view what);
 bool is_tensor_blob(std::string_view name);
 
 /// Pieces that the blobs make, at least one.

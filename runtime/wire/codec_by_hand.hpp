@@ -28,8 +28,6 @@ struct Fields<RowRequest> : ByHand<wire::RowRequest> {};
 template <>
 struct Fields<RowReply> : ByHand<wire::RowReply> {};
 template <>
-struct Fields<WriteRows> : ByHand<wire::WriteRows> {};
-template <>
 struct Fields<SampleBatch> : ByHand<wire::SampleBatch> {};
 template <>
 struct Fields<ReadyBatch> : ByHand<wire::ReadyBatch> {};
@@ -49,7 +47,6 @@ void encode_by_hand(const HopRequest& message, Frame& frame);
 void encode_by_hand(const HopReply& message, Frame& frame);
 void encode_by_hand(const RowRequest& message, Frame& frame);
 void encode_by_hand(const RowReply& message, Frame& frame);
-void encode_by_hand(const WriteRows& message, Frame& frame);
 void encode_by_hand(const SampleBatch& message, Frame& frame);
 void encode_by_hand(const ReadyBatch& message, Frame& frame);
 void encode_by_hand(const StateReply& message, Frame& frame);
@@ -60,7 +57,6 @@ Result<HopRequest> decode_by_hand(const Frame& frame, ReadAs<HopRequest>);
 Result<HopReply> decode_by_hand(const Frame& frame, ReadAs<HopReply>);
 Result<RowRequest> decode_by_hand(const Frame& frame, ReadAs<RowRequest>);
 Result<RowReply> decode_by_hand(const Frame& frame, ReadAs<RowReply>);
-Result<WriteRows> decode_by_hand(const Frame& frame, ReadAs<WriteRows>);
 Result<SampleBatch> decode_by_hand(const Frame& frame, ReadAs<SampleBatch>);
 Result<ReadyBatch> decode_by_hand(const Frame& frame, ReadAs<ReadyBatch>);
 Result<StateReply> decode_by_hand(const Frame& frame, ReadAs<StateReply>);

@@ -194,44 +194,4 @@ Result<RowReply> decode_by_hand(const Frame& frame, ReadAs<RowReply>) {
                                                 [&](auto in) { return read_row_reply(frame, in); });
 }
 
-void encode_by_hand(const WriteRows& message, Frame& frame) {
-  IdList nodes = pack_ids(message.nodes);
-  write_message<wire::WriteRows>(frame, [&](wire::WriteRows::Builder out) {
-    out.setWriter(raw(message.writer));
-    out.setOperation(message.operation);
-    out.setNodeType(raw(message.node_type));
-    out.setTensor(message.tensor);
-    out.setCols(message.cols);
-    out.setAdd(message.add);
-    out.setNodeWidth(nodes.width_bytes);
-  });
-  frame.segments = {std::move(nodes.segment), message.rows};
-}
-
-Result<WriteRows> decode_by_hand(const Frame& frame, ReadAs<WriteRows>) {
-  const auto read = [&](wire::WriteRows::Reader in) -> Result<WriteRows> {
-    const SegmentReader segments(frame, "WriteRows");
-    TROUPE_RETURN_IF_ERROR(segments.at_most(2));
-    WriteRows out;
-    out.writer = static_cast<Rank>(in.getWriter());
-    out.operation = in.getOperation();
-    out.node_type = static_cast<NodeTypeId>(in.getNodeType());
-    out.tensor = in.getTensor();
-    out.cols = in.getCols();
-    out.add = in.getAdd();
-    if (out.cols == 0 || out.cols > max_tensor_cols) {
-      return corrupt_message(
-          "WriteRows", fmt::format("columns: expected 1..{}, found {}", max_tensor_cols, out.cols));
-    }
-    TROUPE_ASSIGN_OR_RETURN(const IdList nodes, segments.ids(0, in.getNodeWidth()));
-    out.nodes = unpack_ids(nodes);
-    TROUPE_ASSIGN_OR_RETURN(out.rows, segments.elements(1, sizeof(float)));
-    TROUPE_RETURN_IF_ERROR(expect_equal("WriteRows", "bytes of rows",
-                                        out.nodes.size() * out.cols * sizeof(float),
-                                        out.rows.bytes.size()));
-    return out;
-  };
-  return read_message<WriteRows, wire::WriteRows>(frame, "WriteRows", read);
-}
-
 }  // namespace troupe::net

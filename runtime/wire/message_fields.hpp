@@ -7,6 +7,7 @@
 #include "runtime/wire/fields.hpp"
 #include "runtime/wire/learned_fields.hpp"
 #include "runtime/wire/methods.hpp"
+#include "runtime/wire/tensor_fields.hpp"
 #include "schema/batches.capnp.h"
 #include "schema/control.capnp.h"
 #include "schema/gradients.capnp.h"

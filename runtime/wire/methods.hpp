@@ -3,10 +3,11 @@
 /// The table of methods: what each request is answered with, in which class of traffic both travel,
 /// and what the answer is charged with. Codecs, proxies, fuzz targets and the table in
 /// docs/protocol.md follow it.
+#include "runtime/base/saturating.hpp"
 #include "runtime/feature/embedding/messages.hpp"
 #include "runtime/feature/ready_batch.hpp"
 #include "runtime/feature/row_request.hpp"
-#include "runtime/feature/writable_tensors.hpp"
+#include "runtime/feature/tensor_messages.hpp"
 #include "runtime/net/frame.hpp"
 #include "runtime/sample/edge_questions.hpp"
 #include "runtime/sample/links/graph_questions.hpp"
@@ -53,6 +54,9 @@ inline std::uint64_t reply_bytes(const ReadLearned& request) {
 }
 inline std::uint64_t reply_bytes(const RankEntities& request) {
   return small_reply_bytes + 2 * sizeof(std::uint64_t) * request.keys.size();
+}
+inline std::uint64_t reply_bytes(const ReadTensor& request) {
+  return plus(small_reply_bytes, tensor_bytes(request.places(), request.row_bytes));
 }
 /// As if the part had them all: place and both ends of each.
 inline std::uint64_t reply_bytes(const FindEdges& request) {
@@ -136,7 +140,6 @@ inline constexpr std::tuple methods{
     Of<Introduce, Done>{24, "introduce", commands, small_reply_bytes, at_length},
     Of<Ping, Pong>{25, "ping", commands, small_reply_bytes, prompt},
     Of<ActorDown, Done>{26, "actor_down", commands, small_reply_bytes, prompt},
-    Of<WriteRows, Done>{27, "write_rows", {rows, control}, small_reply_bytes, prompt},
     Of<ReadParameters, ParameterVector>{
         28, "read_parameters", {control, gradients}, unknown_reply_bytes, prompt},
     Of<ReadStart, StateReply>{
@@ -160,6 +163,9 @@ inline constexpr std::tuple methods{
     Of<FollowLearned, LearnedState>{46, "follow_learned", commands, small_reply_bytes, at_length},
     Of<PullLearned, LearnedEvent>{47, "pull_learned", {control, rows}, unknown_reply_bytes, prompt},
     Of<LoadStart, Done>{50, "load_start", commands, small_reply_bytes, at_length},
+    Of<MakeTensor, Done>{51, "make_tensor", commands, small_reply_bytes, prompt},
+    Of<WriteTensor, Done>{52, "write_tensor", {rows, control}, small_reply_bytes, prompt},
+    Of<ReadTensor, TensorRows>{53, "read_tensor", {rows, rows}, reply_bytes, prompt},
 };
 
 }  // namespace method_table

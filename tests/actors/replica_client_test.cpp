@@ -2,7 +2,7 @@
 
 #include "actors/offload.hpp"
 #include "runtime/feature/tensor_rows.hpp"
-#include "runtime/feature/writable_tensors.hpp"
+#include "runtime/feature/tensor_messages.hpp"
 #include "runtime/sample/one_hop.hpp"
 #include "runtime/wire/messages.hpp"
 #include "tests/actors/scripted_system.hpp"
@@ -39,8 +39,8 @@ caf::behavior client_of(caf::stateful_actor<ClientState>* self,
       [=, &client](const Ref<HopRequest>& request) {
         client.request<HopReply>(to, request, answer());
       },
-      [=, &client](const Ref<WriteRows>& write) {
-        client.request_all<net::Done, WriteRows>({{to, write}}, answer());
+      [=, &client](const Ref<WriteTensor>& write) {
+        client.request_all<net::Done, WriteTensor>({{to, write}}, answer());
       },
       [=, &client](const Ref<StoreTensor>& store) {
         client.request_nearest<net::Done>(to, false, store, answer());
@@ -245,11 +245,11 @@ TEST_F(ReplicaClientTest, WhatNoReplicaCanMendIsAnsweredAtOnce) {
 
 TEST_F(ReplicaClientTest, AWriteReachesEveryReplicaBeforeItIsAnswered) {
   start(3);
-  const auto asked = ask(WriteRows{});
+  const auto asked = ask(WriteTensor{});
 
   for (const std::size_t i : {2U, 0U, 1U}) {
     EXPECT_FALSE(asker_.is_answered(asked));
-    holders_[i].answer(holders_[i].take<WriteRows>(), net::Done{});
+    holders_[i].answer(holders_[i].take<WriteTensor>(), net::Done{});
     system_.run();
   }
 
@@ -259,10 +259,10 @@ TEST_F(ReplicaClientTest, AWriteReachesEveryReplicaBeforeItIsAnswered) {
 
 TEST_F(ReplicaClientTest, AWriteThatAReplicaCannotTakeFailsOnce) {
   start(2);
-  const auto asked = ask(WriteRows{});
+  const auto asked = ask(WriteTensor{});
 
   for (auto& holder : holders_) {
-    holder.fail(holder.take<WriteRows>(), Error(Errc::invalid_argument, "no such node"));
+    holder.fail(holder.take<WriteTensor>(), Error(Errc::invalid_argument, "no such node"));
     system_.run();
   }
 

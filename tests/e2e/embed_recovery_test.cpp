@@ -168,6 +168,30 @@ TEST_F(EmbedRecovery, RowsThatRanksWroteGoBackWithThem) {
   }
 }
 
+TEST_F(EmbedRecovery, LearnedRowsGoBackWithTheRanks) {
+  const Words table = {"--set", "embedding.node.dim=4"};
+  const auto undisturbed = run(rows_command("learned", table, {}));
+  ASSERT_EQ(undisturbed.exit_code, 0) << undisturbed.out << undisturbed.err;
+  const auto expected = report("learned")["digests"]["tensors"];
+  ASSERT_TRUE(expected.contains("node")) << expected;
+  for (const std::string placement : {"collocated", "worker", "server_client"}) {
+    for (const std::string every : {"2", "1000"}) {
+      SCOPED_TRACE(placement + " " + every);
+      const auto name = "learned_" + placement + every;
+      auto settings = local(
+          {"--set", "cluster.placement=" + placement, "--set", "checkpoint.every.epochs=" + every});
+      settings.insert(settings.end(), table.begin(), table.end());
+
+      const auto ran = run(rows_command(name, settings, {"17", output(name + ".died")}));
+
+      EXPECT_EQ(ran.exit_code, 0) << ran.out << ran.err;
+      EXPECT_NE(ran.err.find("all ranks start again"), std::string::npos) << ran.err;
+      EXPECT_EQ(report(name)["digests"]["tensors"], expected);
+      EXPECT_EQ(line_of(ran, "rows"), line_of(undisturbed, "rows"));
+    }
+  }
+}
+
 TEST_F(EmbedRecovery, AHolderThatHasLostWhatWasWrittenTakesTheRanksBack) {
   WatchedRun run(rows_command("held",
                               local({"--set", "cluster.placement=server_client", "--set",

@@ -1,5 +1,5 @@
-// A user program for tests: counts per node in how many steps it was a seed, in a writable tensor. It throws
-// what a session tells, and may end by itself in the middle of a step.
+// A user program for tests: counts per node in how many steps it was a seed, in a tensor, and trains learned rows where its
+// job has any. It throws what a session tells, and may end by itself in the middle of a step.
 //   rows_trainer [STEP [FILE]]: dies in that step; with FILE only if there is none, which it makes before
 #include "launcher/session.hpp"
 
@@ -41,7 +41,19 @@ struct Death {
   }
 };
 
-constexpr std::uint32_t counts = 1;
+/// A loss whose gradient is half of each row of the batch.
+void learn(Session& session, const Batch& batch) {
+  auto table = session.embedding("node");
+  if (!table || batch.labels.empty()) {
+    return;
+  }
+  const auto& nodes = batch.sampled->nodes[0].ids;
+  auto rows = must(table->rows(nodes));
+  for (float& value : rows.view().flat()) {
+    value *= 0.5F;
+  }
+  must(table->gradient(nodes, rows.view(), batch.labels.size()));
+}
 
 Status count(Session& session, const Death& death) {
   float seen = 0;
@@ -54,7 +66,7 @@ Status count(Session& session, const Death& death) {
     std::memcpy(&seen, bytes.data(), sizeof(seen));
     return ok_status();
   });
-  must(session.make_tensor(counts, 1));
+  auto counts = must(session.make_tensor("counts"));
   for (auto e = session.first_epoch(); e < session.epochs(); ++e) {
     for (const Batch& batch : session.epoch(e)) {
       if (session.shared_batch().get() != &batch) {
@@ -65,9 +77,9 @@ Status count(Session& session, const Death& death) {
       for (const auto seed : seeds) {
         nodes.push_back(batch.sampled->nodes[0].ids[seed]);
       }
-      Matrix ones(nodes.size(), 1);
-      std::ranges::fill(ones.view().flat(), 1.0F);
-      must(session.add_rows(counts, nodes, ones.view()));
+      const std::vector<float> ones(nodes.size(), 1.0F);
+      must(counts.add(nodes, std::span<const float>(ones)));
+      learn(session, batch);
       seen += static_cast<float>(nodes.size());
       if (session.rank() == Rank{1}) {
         death.at(session.global_step());
@@ -87,9 +99,9 @@ Status count(Session& session, const Death& death) {
   must(session.all_reduce(total));
   if (session.rank() == Rank{0}) {
     const auto seeds = must(session.seeds("train"));
-    const auto rows = must(session.read_rows(counts, seeds.global));
+    const auto rows = must(counts.read(seeds.global));
     double sum = 0;
-    for (const auto row : rows.view().flat()) {
+    for (const auto row : rows.as<float>()) {
       sum += static_cast<double>(row);
     }
     std::printf("counted %.0f seeds, %.0f of them mine\n", static_cast<double>(total[0]), sum);

@@ -155,8 +155,7 @@ class Calls(support.Scratch):
             expect(ValueError, "read-only", session.all_reduce, session.read_rows(nodes, "user").features)
             expect(TypeError, "float32", session.all_reduce_gradients, np.zeros(3), seeds=1)
             expect(ValueError, "not a turn of an epoch", session.all_reduce_gradients, np.zeros(3, np.float32))
-            expect(TypeError, "two dimensions", session.write_rows, 0, nodes, np.zeros(3), "user")
-            expect(troupe.Error, "tensor", session.read_tensor, 4, nodes, "user")
+            expect(troupe.Error, "none was made", session.tensor, "memory")
             expect(TypeError, "state_dict", session.keep, name="text")
 
         self.run_job(train, self.toy)
@@ -193,19 +192,6 @@ class Calls(support.Scratch):
         totals.clear()
         self.run_job(train, self.toy, overwrite=True, sample__batch_size=30)  # rank 1 has none
         self.assertEqual(totals, [(30, 30)] * 2)
-
-    def test_writable_tensors(self):
-        def train(session):
-            session.make_tensor(7, 2, "user")
-            nodes = session.seeds("train").nodes
-            rows = np.stack([nodes, nodes + 0.5], axis=1)
-            session.write_rows(7, nodes, rows, "user")
-            session.add_rows(7, nodes[:1], np.ones((1, 2)), "user")
-            rows[0] += 1
-            session.barrier()
-            np.testing.assert_array_equal(session.read_tensor(7, nodes, "user"), rows.astype(np.float32))
-
-        self.run_job(train, self.toy)
 
     def test_state_comes_back_when_resumed(self):
         seen = []

@@ -187,18 +187,16 @@ TEST_F(HeterogeneousRun, SessionsReadAndSampleNodesOfAnyType) {
     EXPECT_GT(sampled->sampled->nodes[0].ids.size(), 0U);
     EXPECT_TRUE(sampled->labels.empty());
     EXPECT_EQ(sampled->rows[1].features.cols(), 12U);
-    TROUPE_RETURN_IF_ERROR(session.make_tensor(4, 3, NodeTypeId{1}));
-    TROUPE_RETURN_IF_ERROR(session.barrier(std::chrono::seconds(60)));
+    TROUPE_ASSIGN_OR_RETURN(auto tensor,
+                            session.make_tensor("t", {.node_type = NodeTypeId{1}, .shape = {3}}));
     if (session.rank() == Rank{0}) {
-      Matrix rows = Matrix::zeros(1, 3);
-      rows.data()[1] = 2;
-      TROUPE_RETURN_IF_ERROR(session.write_rows(4, std::vector<NodeId>{NodeId{499}},
-                                                std::as_const(rows).view(), NodeTypeId{1}));
+      const std::vector<float> row{0, 2, 0};
+      TROUPE_RETURN_IF_ERROR(
+          tensor.write(std::vector<NodeId>{NodeId{499}}, std::span<const float>(row)));
     }
     TROUPE_RETURN_IF_ERROR(session.barrier(std::chrono::seconds(60)));
-    TROUPE_ASSIGN_OR_RETURN(const auto read,
-                            session.read_rows(4, std::vector<NodeId>{NodeId{499}}, NodeTypeId{1}));
-    EXPECT_EQ(read.data()[1], 2.0F);
+    TROUPE_ASSIGN_OR_RETURN(const auto read, tensor.read(std::vector<NodeId>{NodeId{499}}));
+    EXPECT_EQ(read.as<float>()[1], 2.0F);
     TROUPE_ASSIGN_OR_RETURN(const auto edges, session.edges(EdgeTypeId{1}));
     EXPECT_EQ(edges.count,
               (session.graph().edge_types[1].count + (session.rank() == Rank{0} ? 1U : 0U)) / 2U);

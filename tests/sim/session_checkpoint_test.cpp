@@ -23,7 +23,7 @@ class Memory {
   explicit Memory(Session& session) : session_(session) {}
 
   Status train(const std::function<void()>& before_end_of_step) {
-    TROUPE_RETURN_IF_ERROR(session_.make_tensor(3, 1));
+    TROUPE_RETURN_IF_ERROR(session_.make_tensor("seen"));
     session_.on_save([this] {
       const auto bytes = std::as_bytes(std::span(memory_));
       return std::vector<std::byte>(bytes.begin(), bytes.end());
@@ -48,8 +48,9 @@ class Memory {
   Result<Digest> digest() {
     DigestBuilder digest;
     digest.add_array(std::span<const float>(memory_));
-    TROUPE_ASSIGN_OR_RETURN(const auto tensor, session_.read_rows(3, all_nodes()));
-    digest.add_array(tensor.view().flat());
+    TROUPE_ASSIGN_OR_RETURN(const auto tensor, session_.tensor("seen"));
+    TROUPE_ASSIGN_OR_RETURN(const auto rows, tensor.read(all_nodes()));
+    digest.add_array(rows.as<float>());
     return digest.digest();
   }
 
@@ -63,9 +64,9 @@ class Memory {
     for (const auto at : batch.sampled->seed_index) {
       seeds.push_back(batch.sampled->nodes[0].ids[at]);
     }
-    Matrix rows(seeds.size(), 1);
-    std::ranges::fill(rows.view().flat(), memory_[0]);
-    return session_.add_rows(3, seeds, rows.view());  // a seed is in one rank's batch
+    const std::vector<float> rows(seeds.size(), memory_[0]);
+    TROUPE_ASSIGN_OR_RETURN(auto tensor, session_.tensor("seen"));
+    return tensor.add(seeds, std::span<const float>(rows));  // a seed is in one rank's batch
   }
 
   Session& session_;
@@ -189,7 +190,8 @@ TEST_F(SessionCheckpoints, HoldEachRanksBytesAndTheTensors) {
   const auto& training = learned.checkpoints[0].training;
   EXPECT_EQ(training.blobs.at("rank 0").size(), 8U);
   EXPECT_EQ(training.blobs.at("rank 1").size(), 8U);
-  EXPECT_EQ(training.blobs.at("tensor 3 of node type 0").size(), 2708 * sizeof(float));
+  EXPECT_EQ(training.blobs.at("tensor \"seen\" of f32 [], nodes of node").size(),
+            2708 * sizeof(float));
   EXPECT_EQ(training.batches, learned.outcome.batches);
   EXPECT_NE(learned.checkpoints[0].job.find("\"batch_size\""), std::string::npos);
 }
@@ -229,14 +231,14 @@ TEST_F(SessionCheckpoints, OfAnotherTrainerAreRefused) {
   EXPECT_ERROR(resume(take_all, first.checkpoints[0]), Errc::failed_precondition,
                "it has no restore hook");
   EXPECT_ERROR(resume(take_bytes, first.checkpoints[0]), Errc::failed_precondition,
-               "holds tensor 3 of node type 0, which was not made");
+               "holds tensor \"seen\" of f32 [], nodes of node, which was not made");
   EXPECT_ERROR(resume(take_bytes, without_ranks), Errc::failed_precondition, "holds nothing of it");
   const auto other_columns = [&](Session& session) -> Status {
-    TROUPE_RETURN_IF_ERROR(session.make_tensor(3, 2));
+    TROUPE_RETURN_IF_ERROR(session.make_tensor("seen", {.shape = {2}}));
     return take_bytes(session);
   };
   EXPECT_ERROR(resume(other_columns, first.checkpoints[0]), Errc::failed_precondition,
-               "expected 21664 bytes (2 columns), found 10832");
+               "holds tensor \"seen\" of f32 [], nodes of node, which was not made");
 }
 
 }  // namespace

@@ -288,6 +288,32 @@ TEST_F(SessionEmbeddings, GoOnFromACheckpointAtAnyStepToTheSameBits) {
   }
 }
 
+TEST_F(SessionEmbeddings, AreCountedInTheRecordOfTheEpoch) {
+  std::mutex mutex;
+  net::EpochCounters counted;
+  SessionSetup setup;
+  setup.on_epoch = [&](const net::RankEpoch& epoch) {
+    const std::lock_guard guard(mutex);
+    const auto& counters = epoch.result.counters;
+    counted.nodes += counters.nodes;
+    counted.learned_rows += counters.learned_rows;
+    counted.learned_bytes += counters.learned_bytes;
+    counted.learned_messages += counters.learned_messages;
+    counted.learned_ns += counters.learned_ns;
+    return ok_status();
+  };
+  const auto ran = run(
+      with(with_table, two_hosts), [](Session& session) { return learn_rows(session); },
+      std::move(setup));
+  ASSERT_OK(ran.status);
+  EXPECT_EQ(counted.learned_rows, counted.nodes) << "each row of each batch";
+  const auto bytes = sizeof(NodeId) + 3 * sizeof(float);
+  EXPECT_EQ(counted.learned_bytes, 2 * counted.learned_rows * bytes) << "rows and gradients";
+  EXPECT_EQ(counted.learned_messages, 6U * 2 * 2 + 6U * 2 * 2 - 2U * 2)
+      << "of 6 steps, 2 ranks and 2 parts questions and shares; no questions without a batch";
+  EXPECT_GT(counted.learned_ns, 0U);
+}
+
 TEST_F(SessionEmbeddings, NeedTheRowsOfTheirCheckpoint) {
   SessionSetup setup;
   auto without = std::make_shared<Checkpoint>();

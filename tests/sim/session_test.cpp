@@ -343,55 +343,6 @@ TEST_F(Sessions, RequestsForWhatIsNotThereAreRefused) {
 
 // ---- writable tensors ----
 
-TEST_F(Sessions, WrittenAndAddedRowsAreReadByAllRanks) {
-  for (const auto& layout : {two_hosts, one_host, with(two_hosts, {"cluster.replicas=2"})}) {
-    const auto ran = run(layout, [](Session& session) -> Status {
-      const auto nodes = all_nodes();
-      const std::size_t half = nodes.size() / 2;
-      const auto mine = std::span(nodes).subspan(raw(session.rank()) * half, half);
-      TROUPE_RETURN_IF_ERROR(session.make_tensor(7, 2));
-      TROUPE_RETURN_IF_ERROR(session.make_tensor(7, 2));
-      TROUPE_ASSIGN_OR_RETURN(const auto zeros, session.read_rows(7, nodes));
-      EXPECT_TRUE(std::ranges::all_of(zeros.view().flat(), [](float x) { return x == 0; }));
-      TROUPE_RETURN_IF_ERROR(session.barrier(20s));
-      Matrix rows(half, 2);
-      for (std::size_t i = 0; i < half; ++i) {
-        rows.view().row(i)[0] = static_cast<float>(raw(mine[i]));
-        rows.view().row(i)[1] = -1;
-      }
-      TROUPE_RETURN_IF_ERROR(session.write_rows(7, mine, rows.view()));
-      TROUPE_RETURN_IF_ERROR(session.add_rows(7, mine, rows.view()));
-      TROUPE_RETURN_IF_ERROR(session.barrier(20s));
-      TROUPE_ASSIGN_OR_RETURN(const auto now, session.read_rows(7, nodes));
-      for (std::size_t i = 0; i < nodes.size(); ++i) {
-        EXPECT_EQ(now.view().row(i)[0], static_cast<float>(2 * i));
-        EXPECT_EQ(now.view().row(i)[1], -2);
-      }
-      return ok_status();
-    });
-    EXPECT_OK(ran.status);
-  }
-}
-
-TEST_F(Sessions, WritesThatCannotBeAreRefused) {
-  const auto ran = run(two_hosts, [](Session& session) -> Status {
-    const std::vector<NodeId> nodes = {NodeId{1}};
-    const auto row = Matrix::zeros(1, 3);
-    EXPECT_ERROR(session.write_rows(1, nodes, row.view()), Errc::not_found, "make_tensor first");
-    EXPECT_ERROR(session.read_rows(1, nodes), Errc::not_found, "make_tensor first");
-    EXPECT_ERROR(session.make_tensor(1, 0), Errc::invalid_argument, "1..65536");
-    TROUPE_RETURN_IF_ERROR(session.make_tensor(1, 2));
-    EXPECT_ERROR(session.make_tensor(1, 3), Errc::invalid_argument, "2 as before");
-    EXPECT_ERROR(session.add_rows(1, nodes, row.view()), Errc::invalid_argument, "2 columns");
-    const std::vector<NodeId> stranger = {NodeId{2708}};
-    EXPECT_ERROR(session.write_rows(1, stranger, Matrix::zeros(1, 2).view()),
-                 Errc::invalid_argument, "got 2708");
-    return session.write_rows(1, {}, {});
-  });
-
-  EXPECT_OK(ran.status);
-}
-
 // ---- all ranks together ----
 
 TEST_F(Sessions, LongVectorsAreReducedInPiecesToTheSameSums) {
@@ -491,24 +442,6 @@ TEST_F(Sessions, LostSamplersAndHoldersDoNotChangeTheBatches) {
   ASSERT_OK(undisturbed.status);
   ASSERT_OK(ran.status);
   EXPECT_EQ(to_string(ran.batches), to_string(undisturbed.batches));
-}
-
-TEST_F(Sessions, RowsThatWereLostWithTheirHolderAreNotTakenForZeros) {
-  ASSERT_OK_AND_ASSIGN(const auto cluster, create(one_host));
-  cluster->start([&](Session& session) -> Status {
-    const auto nodes = all_nodes();
-    const auto ones = Matrix::zeros(nodes.size(), 1);
-    TROUPE_RETURN_IF_ERROR(session.make_tensor(1, 1));
-    TROUPE_RETURN_IF_ERROR(session.barrier(20s));
-    if (session.rank() == Rank{0}) {
-      EXPECT_TRUE(cluster->cluster().kill(ProcessId{0}, "holder of part 1"));
-      EXPECT_ERROR(session.read_rows(1, nodes), Errc::peer_lost, "tensor 1");
-      return session.write_rows(1, nodes, ones.view());
-    }
-    return session.barrier(20s);
-  });
-
-  EXPECT_ERROR(cluster->wait().status, Errc::peer_lost, "tensor 1");
 }
 
 }  // namespace

@@ -117,6 +117,9 @@ T example_message() {
     message.cols = 1;  // of as many queries as keys
     message.offsets = {0, 1, 1, message.left_out.size()};
   }
+  if constexpr (std::is_same_v<T, WriteTensor> || std::is_same_v<T, ReadTensor>) {
+    message.row_bytes = 1;  // of as many bytes as ids
+  }
   return message;
 }
 

@@ -21,7 +21,7 @@ net::TrainingState state_of_two_ranks() {
   state.batches = {5, 6};
   state.blobs[rank_blob(Rank{0})] = bytes_of(10, 0);
   state.blobs[rank_blob(Rank{1})] = {};
-  state.blobs[tensor_blob(4, NodeTypeId{1})] = bytes_of(7, 100);
+  state.blobs[tensor_blob("seen")] = bytes_of(7, 100);
   return state;
 }
 

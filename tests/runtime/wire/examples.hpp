@@ -156,16 +156,6 @@ inline KeepState example(KeepState*) {
   return {.piece = 1ULL << 40, .last = true, .state = example_state()};
 }
 
-inline WriteRows example(WriteRows*) {
-  return {.writer = static_cast<Rank>(2),
-          .operation = 1ULL << 40,
-          .tensor = 3,
-          .node_type = static_cast<NodeTypeId>(4),
-          .cols = 2,
-          .add = true,
-          .nodes = nodes({7, 1ULL << 34}),
-          .rows = array<float>({1, 2, 3, 4})};
-}
 inline Members example(Members*) {
   return {1ULL << 40, 5, {{{ProcessId{1}, 2}, "a:1"}, {{ProcessId{4}, 1}, "b:2"}}};
 }

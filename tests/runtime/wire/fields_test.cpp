@@ -215,12 +215,6 @@ RowRequest full_example<RowRequest>() {
   return narrow;
 }
 template <>
-WriteRows full_example<WriteRows>() {
-  auto narrow = example(static_cast<WriteRows*>(nullptr));
-  narrow.nodes[1] = NodeId{1};
-  return narrow;
-}
-template <>
 SampleBatch full_example<SampleBatch>() {
   auto narrow = example(static_cast<SampleBatch*>(nullptr));
   narrow.links->sources[2] = NodeId{1};

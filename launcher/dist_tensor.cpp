@@ -1,0 +1,153 @@
+// The handle of a tensor, or of a column of the store.
+#include "launcher/session_state.hpp"
+#include "runtime/graph/npy.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <fstream>
+
+namespace troupe {
+namespace {
+
+Error handle_error(const std::string& name, const std::string& what) {
+  return {Errc::invalid_argument, fmt::format("tensor \"{}\": {}", name, what)};
+}
+
+std::vector<NodeId> as_nodes(std::span<const std::uint64_t> ids) {
+  std::vector<NodeId> nodes(ids.size());
+  std::ranges::transform(ids, nodes.begin(),
+                         [](std::uint64_t id) { return static_cast<NodeId>(id); });
+  return nodes;
+}
+
+Status check_rows(const DistTensor::State& tensor, std::span<const std::uint64_t> rows) {
+  if (tensor.gone) {
+    return Error(Errc::not_found, fmt::format("tensor \"{}\": was deleted", tensor.info.name));
+  }
+  const auto stranger =
+      std::ranges::find_if(rows, [&](std::uint64_t row) { return row >= tensor.rows; });
+  if (stranger != rows.end()) {
+    return handle_error(tensor.info.name,
+                        fmt::format("expected rows below {}, got {}", tensor.rows, *stranger));
+  }
+  return ok_status();
+}
+
+}  // namespace
+
+const std::string& DistTensor::name() const {
+  return state_->info.name;
+}
+DType DistTensor::dtype() const {
+  return state_->info.dtype;
+}
+const std::vector<std::uint64_t>& DistTensor::shape() const {
+  return state_->info.shape;
+}
+std::uint64_t DistTensor::rows() const {
+  return state_->rows;
+}
+std::uint64_t DistTensor::row_bytes() const {
+  return state_->info.row_bytes();
+}
+bool DistTensor::read_only() const {
+  return state_->column;
+}
+
+Result<BatchColumn> DistTensor::read(std::span<const std::uint64_t> ids) const {
+  auto& s = *state_->session;
+  TROUPE_RETURN_IF_ERROR(s.status);
+  TROUPE_RETURN_IF_ERROR(check_rows(*state_, ids));
+  if (state_->column) {
+    return s.read_column(state_->info.name, as_nodes(ids), state_->options.node_type);
+  }
+  auto values = s.read_tensor(*state_, ids);
+  if (!values) {
+    return s.keep(s.lost_or(*state_, values.error())).error();
+  }
+  return BatchColumn{.of_edges = state_->options.of == TensorOf::edges,
+                     .type = state_->options.of == TensorOf::edges ? raw(state_->options.edge_type)
+                                                                   : raw(state_->options.node_type),
+                     .info = state_->info,
+                     .rows = ids.size(),
+                     .values = *std::move(values)};
+}
+
+Result<BatchColumn> DistTensor::read(std::span<const NodeId> nodes) const {
+  return read(as_rows(nodes));
+}
+
+Result<BatchColumn> DistTensor::read_range(std::uint64_t first, std::uint64_t count) const {
+  if (first > state_->rows || count > state_->rows - first) {
+    return handle_error(name(), fmt::format("expected rows below {}, got {} from {} on",
+                                            state_->rows, count, first));
+  }
+  std::vector<std::uint64_t> ids(count);
+  for (std::uint64_t i = 0; i < count; ++i) {
+    ids[i] = first + i;
+  }
+  return read(ids);
+}
+
+Status DistTensor::put(std::span<const std::uint64_t> ids, DType dtype,
+                       std::span<const std::byte> values, bool add) {
+  auto& s = *state_->session;
+  TROUPE_RETURN_IF_ERROR(s.status);
+  if (state_->column) {
+    return Error(Errc::failed_precondition,
+                 fmt::format("tensor \"{}\": a column of the store, which is read only", name()));
+  }
+  TROUPE_RETURN_IF_ERROR(check_rows(*state_, ids));
+  if (dtype != state_->info.dtype || values.size() != ids.size() * row_bytes()) {
+    return handle_error(name(), fmt::format("expected {} rows of {} {}, got {} bytes of {}",
+                                            ids.size(), to_string(state_->info.dtype),
+                                            shape_text(shape()), values.size(), to_string(dtype)));
+  }
+  const auto written = s.write_tensor(*state_, ids, values, add);
+  return written ? ok_status() : s.keep(s.lost_or(*state_, written.error()));
+}
+
+Status DistTensor::export_npy(const std::filesystem::path& file) const {
+  auto& s = *state_->session;
+  TROUPE_RETURN_IF_ERROR(s.status);
+  TROUPE_RETURN_IF_ERROR(check_rows(*state_, {}));
+  if (std::filesystem::exists(file)) {
+    return Error(Errc::failed_precondition, fmt::format("{}: exists", file.string()));
+  }
+  std::vector<std::uint64_t> shape{rows()};
+  shape.insert(shape.end(), state_->info.shape.begin(), state_->info.shape.end());
+  const auto head = npy_header(npy_type(dtype()), shape);
+  auto unfinished = file;
+  unfinished += ".unfinished";
+  std::ofstream out(unfinished, std::ios::binary | std::ios::trunc);
+  out.write(head.data(), static_cast<std::streamsize>(head.size()));
+  const auto bytes = row_bytes();
+  const auto written = s.each_rows(*state_, [&](const auto& ids, const auto& places) -> Status {
+    TROUPE_ASSIGN_OR_RETURN(const auto column, read(ids));
+    std::uint64_t next = ~std::uint64_t{0};  // place after the row before
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+      if (places[i] != next) {
+        out.seekp(static_cast<std::streamoff>(head.size() + places[i] * bytes));
+      }
+      next = places[i] + 1;
+      out.write(reinterpret_cast<const char*>(column.values.bytes.data() + i * bytes),
+                static_cast<std::streamsize>(bytes));
+    }
+    return ok_status();
+  });
+  out.close();
+  std::error_code failed;
+  if (written && out) {
+    std::filesystem::rename(unfinished, file, failed);
+  }
+  if (!written || !out || failed) {
+    std::error_code ignored;
+    std::filesystem::remove(unfinished, ignored);
+    return written ? Status(Error(Errc::failed_precondition,
+                                  fmt::format("{}: cannot write", file.string())))
+                   : written;
+  }
+  return ok_status();
+}
+
+}  // namespace troupe

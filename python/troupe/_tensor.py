@@ -1,0 +1,92 @@
+"""Tensors spread over the holders of the graph's parts."""
+
+import os
+
+import numpy
+
+from troupe._arrays import Array, Bfloat16Words, column_of, int64_of
+from troupe._errors import Error
+
+_NUMPY = {"f32": "f4", "f64": "f8", "f16": "f2", "bf16": "u2", "i32": "i4", "i64": "i8", "u8": "u1"}
+_NAMES = {numpy.dtype(code): name for name, code in _NUMPY.items() if name != "bf16"}
+
+
+def dtype_name(dtype):
+    """ "f32" of "f32", numpy.float32, "float32"."""
+    if isinstance(dtype, str) and dtype in _NUMPY:
+        return dtype
+    name = _NAMES.get(numpy.dtype(dtype))
+    if name is None:
+        raise TypeError(f"dtype: expected one of {', '.join(_NUMPY)}, got {dtype!r}")
+    return name
+
+
+def _rows_of(rows):
+    """Rows as ids: an array, or a range or slice with both ends."""
+    if isinstance(rows, slice):
+        if rows.start is None or rows.stop is None:
+            raise ValueError("rows: expected a slice with both ends")
+        rows = range(rows.start, rows.stop, 1 if rows.step is None else rows.step)
+    return int64_of(numpy.arange(rows.start, rows.stop, rows.step) if isinstance(rows, range) else rows)
+
+
+class Tensor:
+    """A tensor of a session, or a named column of nodes, which is read only.
+
+    Rows of nodes are named by global ids, those of edges by original edge ids, free ones by 0 to len(tensor) - 1: an array,
+    a range, or a slice with both ends. What a call has written, every rank reads from its return on.
+    """
+
+    def __init__(self, session, facts, column_of_type=None):
+        self._session = session
+        self._type = column_of_type  # None: not a column
+        self.name: str = facts["name"]
+        self.dtype: str = facts["dtype"]  # "f32", …
+        self.shape: tuple = tuple(facts["shape"])  # of a row
+        self.read_only: bool = column_of_type is not None
+        self._rows = facts["rows"]
+
+    def __len__(self):
+        return self._rows
+
+    def read(self, rows) -> Array:
+        """[rows, …] in their order; duplicates allowed. bf16 as words of uint16."""
+        ids, handle = _rows_of(rows), self._session._handle
+        if self.read_only:
+            _, *values = handle.read_column(self.name, ids, self._type)
+        else:
+            _, *values = handle.read_tensor(self.name, ids)
+        return column_of(*values)
+
+    def write(self, rows, values):
+        """Replaces rows. values: [rows, …], or one row for all of them."""
+        self._put(rows, values, False)
+
+    def add(self, rows, values):
+        """Adds to rows, in their order; whole numbers wrap. Sums of several ranks to one row depend on who comes first."""
+        self._put(rows, values, True)
+
+    def _put(self, rows, values, add):
+        if self.read_only:
+            raise Error("failed_precondition", f'tensor "{self.name}": a column of the store, which is read only')
+        ids = _rows_of(rows)
+        values = values.detach() if hasattr(values, "detach") else values
+        array = numpy.asarray(values)
+        if self.dtype == "bf16" and not (isinstance(array, Bfloat16Words) or array.dtype == numpy.uint16):
+            words = numpy.ascontiguousarray(array, dtype=numpy.float32).view(numpy.uint32)
+            array = ((words + 0x7FFF + ((words >> 16) & 1)) >> 16).astype(numpy.uint16)  # to the nearest, ties to even
+        wanted = numpy.dtype(_NUMPY.get(self.dtype, "u1"))
+        if array.dtype.kind == "f" and wanted.kind != "f" and self.dtype != "bf16":
+            raise TypeError(f"values: expected {self.dtype}, found {array.dtype}")
+        array = numpy.ascontiguousarray(numpy.broadcast_to(array, (len(ids), *self.shape)), dtype=wanted)
+        self._session._handle.write_tensor(self.name, ids, self.dtype, array, add)
+
+    def export(self, file):
+        """Writes all rows to an .npy file that is new, some at a time; those of nodes in the order of original ids.
+
+        To be called by one rank, while nobody writes.
+        """
+        if self.read_only:
+            self._session._handle.export_column(self.name, self._type, os.fspath(file))
+        else:
+            self._session._handle.export_tensor(self.name, os.fspath(file))

@@ -1,0 +1,136 @@
+"""Tensors by name, in this process."""
+
+import unittest
+
+import numpy as np
+import support
+
+import troupe
+
+
+class Tensors(support.Scratch):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.toy, cls.arrays = support.write_toy(cls._scratch.name + "/toy")
+
+    def test_rows_that_are_written_are_read(self):
+        def train(session):
+            memory = session.tensor("memory", (2,), node_type="user")
+            self.assertEqual((memory.name, memory.dtype, memory.shape, len(memory)), ("memory", "f32", (2,), 60))
+            nodes = session.seeds("train").nodes
+            rows = np.stack([nodes, nodes + 0.5], axis=1)
+            memory.write(nodes, rows)
+            memory.add(nodes[:1], np.ones((1, 2)))
+            rows[0] += 1
+            session.barrier()
+            same = session.tensor("memory")
+            found = same.read(nodes)
+            np.testing.assert_array_equal(found, rows.astype(np.float32))
+            self.assertFalse(found.flags.writeable)
+
+        self.run_job(train, self.toy)
+
+    def test_every_kind_of_numbers_and_rows(self):
+        def train(session):
+            for dtype in ("f32", "f64", "f16", "i32", "i64", "u8", np.int64, "float32"):
+                name = str(dtype)
+                tensor = session.tensor(name, (2, 1), dtype=dtype, rows=9)
+                wanted = np.array([[[3], [4]], [[5], [6]]])
+                if session.rank == 1:
+                    tensor.write([7, 2], wanted)
+                    tensor.add(range(7, 9), 1)
+                session.barrier()
+                found = tensor.read([2, 7, 8, 0])
+                np.testing.assert_array_equal(found, [[[5], [6]], [[4], [5]], [[1], [1]], [[0], [0]]])
+                self.assertEqual(found.dtype.itemsize * 8, int(tensor.dtype[1:]))
+            brain = session.tensor("brain", (), dtype="bf16", rows=2)
+            if session.rank == 0:
+                brain.write([1], np.float32(1.5))
+            session.barrier()
+            np.testing.assert_array_equal(brain.read([0, 1]), [0, 0x3FC0])
+            buys = session.tensor("buys", (), dtype="i64", edge_type="buys")
+            self.assertEqual(len(buys), 400)
+            mine = session.edges("buys")
+            buys.write(mine, np.asarray(mine) * 3)
+            session.barrier()
+            np.testing.assert_array_equal(buys.read(slice(0, 400)), np.arange(400) * 3)
+
+        self.run_job(train, self.toy)
+
+    def test_columns_of_the_store_are_read_only(self):
+        def train(session):
+            small = session.tensor("small")
+            self.assertEqual((small.dtype, small.shape, len(small), small.read_only), ("u8", (2,), 60, True))
+            rows = session.read_rows(np.arange(60), "user")
+            np.testing.assert_array_equal(small.read(np.arange(60)), self.arrays["small"][rows.original_ids])
+            with self.assertRaisesRegex(troupe.Error, "which is read only"):
+                small.write([0], [[1, 2]])
+            if session.rank == 0:
+                file = self.path("small.npy")
+                small.export(file)
+                np.testing.assert_array_equal(np.load(file), self.arrays["small"])
+                session.tensor("half", node_type="user").export(self.path("half.npy"))
+                np.testing.assert_array_equal(np.load(self.path("half.npy")), self.arrays["half"])
+            session.barrier()
+
+        self.run_job(train, self.toy)
+
+    def test_exports_are_in_the_order_of_original_ids_and_start_alike(self):
+        def train(session):
+            noise = session.tensor("noise", (3,), node_type="item", init=("normal", 2))
+            if session.rank == 0:
+                noise.export(self.path(f"noise-{session.world}-{self.parts}.npy"))
+            session.barrier()
+
+        for self.parts in (3, 2):
+            self.run_job(train, self.toy, partition__parts=self.parts, output=self.path(f"noise-{self.parts}"))
+        first, second = (np.load(self.path(f"noise-2-{parts}.npy")) for parts in (3, 2))
+        self.assertEqual(first.shape, (40, 3))
+        np.testing.assert_array_equal(first, second)
+        self.assertAlmostEqual(float(first.std()), 2, delta=0.5)
+
+    def test_mistakes_are_told(self):
+        def train(session):
+            def expect(kind, text, call, *arguments, **keywords):
+                with self.assertRaisesRegex(kind, text):
+                    call(*arguments, **keywords)
+
+            expect(troupe.Error, "none was made", session.tensor, "memory")
+            expect(ValueError, "expected one of item, user", session.tensor, "t", ())
+            expect(ValueError, "expected one of node_type, edge_type and rows", session.tensor, "t", (), rows=1, edge_type=0)
+            expect(TypeError, "expected one of f32", session.tensor, "t", (), dtype="complex64", rows=1)
+            expect(troupe.Error, 'got "normal" of i32', session.tensor, "t", (), dtype="i32", rows=1, init=("normal", 1))
+            tensor = session.tensor("t", (2,), dtype="i32", rows=4)
+            expect(troupe.Error, "expected what was made before", session.tensor, "t", (3,), dtype="i32", rows=4)
+            expect(troupe.Error, "expected rows below 4, got 4", tensor.read, [4])
+            expect(troupe.Error, "expected rows below 4", tensor.write, [4], [[1, 2]])
+            expect(TypeError, "expected i32, found float64", tensor.write, [0], [[0.5, 2]])
+            expect(ValueError, "broadcast", tensor.write, [0], [[1, 2, 3]])
+            expect(ValueError, "both ends", tensor.read, slice(None, 3))
+            expect(TypeError, "whole numbers", tensor.read, [0.5])
+            session.delete_tensor("t")
+            expect(troupe.Error, "none was made", tensor.read, [0])
+            expect(troupe.Error, "column", session.tensor, "none", node_type="user")
+
+        self.run_job(train, self.toy)
+
+    def test_checkpoints_put_them_back(self):
+        seen = []
+
+        def train(session):
+            count = session.tensor("count", (), dtype="i64", node_type="user")
+            for e in range(session.first_epoch, session.epochs):
+                for batch in session.epoch(e):
+                    count.add(batch.nodes[batch.seed_index], 1)
+                    session.end_step()
+            session.barrier()
+            seen.append(count.read(session.seeds("train").nodes).tolist())
+
+        self.run_job(train, self.toy, checkpoint__every__epochs=1, train__epochs=2)
+        self.run_job(train, self.toy, resume=True, checkpoint__every__epochs=1, train__epochs=5)
+        self.assertEqual([sorted(set(s)) for s in seen], [[2], [2], [5], [5]])
+
+
+if __name__ == "__main__":
+    unittest.main()
