@@ -37,6 +37,7 @@ struct TrainerOptions {
   std::uint64_t score_cols = 0;  ///< Numbers of each seed in evaluation; 0: the network's outputs
   LearnerOptions learner;        ///< Of the learner that is started beside it
   LearnedRowsLinks learned = {};
+  std::uint32_t staleness = 0;  ///< Steps that learned rows may be behind in training
   std::shared_ptr<const RankingPlan> ranking = {};  ///< Of a knowledge task's evaluation
   /// After each step, on the trainer's thread; for progress; may be empty.
   std::function<void(const StepReport&)> on_step = {};

@@ -256,7 +256,8 @@ struct TrainJob {
   double pos_weight = 1;               ///< of positive targets, with "bce_logits"
   nn::LinkLossOptions link_loss = {};  ///< of links
   nn::OptimizerOptions optimizer;
-  double clip = 0;  ///< longest mean gradient; 0: not clipped
+  double clip = 0;              ///< longest mean gradient; 0: not clipped
+  std::uint32_t staleness = 0;  ///< Steps that learned rows may be behind when they are read
   nn::ScheduleOptions schedule;
 };
 
@@ -305,9 +306,7 @@ struct Job {
   std::uint64_t log_every = 0;  ///< steps between progress lines; 0: a line per epoch only
   bool trace = false;
   /// Whether exact inference can give what the model gives in batches.
-  bool infers_exactly() const {
-    return !sample.time.given() && !model.edge_features && embedding.empty();
-  }
+  bool infers_exactly() const { return !sample.time.given() && !model.edge_features; }
   std::uint64_t seed = 0;
   std::filesystem::path output;
   std::filesystem::path default_output;  ///< `runs/NAME`, also where `output` is given
