@@ -65,6 +65,24 @@ void lead_trainers(Self* self, const TrainerCommand& what) {
       what);
 }
 
+/// Holders have kept the learned rows of the last state.
+void write_tables(Self* self, RunEnd ended) {
+  const auto& options = self->state.options;
+  if (!options.write_tables) {
+    return end(self, std::move(ended));
+  }
+  const auto step = ended.state->global_step;
+  offload(
+      self, *options.io, [write = options.write_tables, step] { return write(step); },
+      [self, ended = std::move(ended),
+       generation = self->state.recovery->generation()](const Status& written) {
+        if (self->state.recovery->generation() == generation) {
+          end(self, written ? Result<RunEnd>(ended)
+                            : Result<RunEnd>(Error(written.error()).with("writing learned rows")));
+        }
+      });
+}
+
 /// The run is over; the last state goes with its record.
 void finish(Self* self) {
   auto& state = self->state;
@@ -73,7 +91,8 @@ void finish(Self* self) {
       net::TakeState{.generation = state.recovery->generation()},
       [self](const std::vector<net::StateReply>& replies) {
         const auto& conductor = *self->state.conductor;
-        end(self, RunEnd{conductor.record(), replies.front().state, conductor.outputs()});
+        RunEnd ended{conductor.record(), replies.front().state, conductor.outputs()};
+        write_tables(self, std::move(ended));
       });
 }
 
@@ -93,7 +112,8 @@ void begin(Self* self) {
     after_seconds(self);
   }
   beat(self);
-  state.load_tables = state.options.load_tables && state.options.start->training.global_step > 0;
+  const auto& start = *state.options.start;
+  state.load_tables = state.options.load_tables && (start.tables || start.training.global_step > 0);
   carry_out(self, state.recovery->begin());
 }
 

@@ -31,7 +31,7 @@ void load_and_restore(Self* self, std::uint32_t generation) {
   auto& state = self->state;
   state.load_tables = false;
   const auto from = state.checkpoints->last();
-  if (from->training.global_step == 0) {
+  if (!from->tables && from->training.global_step == 0) {
     return restore(self, generation);
   }
   offload(

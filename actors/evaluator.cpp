@@ -114,11 +114,9 @@ void store_outputs(Evaluator* self) {
 
 void pump(Evaluator* self);
 
-void compute(Evaluator* self, std::uint64_t block, const Ref<ReadyBatch>& ready,
-             std::uint64_t flow) {
+void compute(Evaluator* self, std::uint64_t block, InferBlock computation, std::uint64_t flow) {
   auto& state = self->state;
-  self->request(state.inferrer, caf::infinite,
-                Ref<InferBlock>(state.inference->computation(block, ready)))
+  self->request(state.inferrer, caf::infinite, Ref<InferBlock>(std::move(computation)))
       .then(
           [self, block, turn = state.inference->turn(), flow,
            began = state.options.trace.now()](const Ref<BlockInferred>& done) {
@@ -140,21 +138,57 @@ void compute(Evaluator* self, std::uint64_t block, const Ref<ReadyBatch>& ready,
           });
 }
 
+/// \param learned  null: there was nothing to read
+void compute_inputs(Evaluator* self, std::uint64_t block, std::uint64_t flow,
+                    const std::shared_ptr<const LearnedRows>& learned) {
+  auto& inference = *self->state.inference;
+  inference.arrived(block);
+  auto computation = inference.input_computation(block, learned);
+  if (!computation) {
+    return fail(self, computation.error());
+  }
+  compute(self, block, *std::move(computation), flow);
+}
+
+/// Rows of what is learned of a part, for the first layer.
+void read_learned(Evaluator* self, ExactInference::Ask asked) {
+  auto& state = self->state;
+  if (!asked.read) {
+    return compute_inputs(self, asked.block, asked.flow, nullptr);
+  }
+  state.holders->request<LearnedRows>(
+      state.host->holders[raw(asked.part)], Ref<ReadLearned>(*std::move(asked.read)),
+      [self, block = asked.block, flow = asked.flow,
+       turn = state.inference->turn()](const Result<Ref<LearnedRows>>& rows) {
+        if (!is_current(self, turn)) {
+          return;
+        }
+        if (!rows) {
+          return fail(self, rows.error());
+        }
+        compute_inputs(self, block, flow, std::make_shared<const LearnedRows>(**rows));
+      });
+}
+
 void ask(Evaluator* self, ExactInference::Ask asked) {
   auto& state = self->state;
   const auto block = asked.block;
   const auto flow = asked.flow;
+  if (state.inference->makes_inputs()) {
+    return read_learned(self, std::move(asked));
+  }
   if (!asked.request) {
     state.inference->arrived(block);
-    return compute(self, block, nullptr, flow);
+    return compute(self, block, state.inference->computation(block, nullptr), flow);
   }
   state.path->ask(block, Ref<SampleBatch>(*std::move(asked.request)),
                   [self, block, flow](const Result<Ref<ReadyBatch>>& ready) {
                     if (!ready) {
                       return fail(self, ready.error());
                     }
-                    self->state.inference->arrived(block);
-                    compute(self, block, *ready, flow);
+                    auto& inference = *self->state.inference;
+                    inference.arrived(block);
+                    compute(self, block, inference.computation(block, *ready), flow);
                   });
 }
 
@@ -191,6 +225,7 @@ void read_parameters(Evaluator* self) {
             if (const auto set = self->state.inference->set_parameters(parameters->values); !set) {
               return fail(self, set.error());
             }
+            self->state.inference->set_learned(parameters->generation, parameters->step);
             begin_layer(self);
           },
           [self, turn](const caf::error& error) {

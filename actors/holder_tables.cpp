@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <chrono>
 #include <fmt/format.h>
+#include <functional>
 #include <thread>
 
 namespace troupe {
@@ -14,20 +15,31 @@ namespace {
 
 constexpr std::chrono::milliseconds busy_pause{20};
 constexpr int most_tries = 500;
+constexpr std::chrono::milliseconds longest_attempt{3000};
 
-/// One request, again while the holder is busy.
+/// One request, again while the holder is busy, and now and then: a holder of this process that is lost with
+/// the request answers nobody, and the next one in its place, or nobody, is found then.
 template <class Reply, class Message>
-Result<Ref<Reply>> ask(caf::scoped_actor& self, const caf::actor& holder,
+Result<Ref<Reply>> ask(caf::scoped_actor& self, const std::function<caf::actor()>& find,
                        const Ref<Message>& message, std::chrono::milliseconds deadline) {
+  using Clock = std::chrono::steady_clock;
+  const auto give_up = Clock::now() + deadline;
   Result<Ref<Reply>> answer = Error(Errc::peer_lost, "the holder is not there");
-  for (int tries = 0; holder && tries < most_tries; ++tries) {
-    self->request(holder, deadline, message)
+  for (int busy = 0; busy < most_tries;) {
+    const auto holder = find();
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(give_up - Clock::now());
+    if (!holder || left.count() <= 0) {
+      return answer;
+    }
+    self->request(holder, std::min(left, longest_attempt), message)
         .receive([&](const Ref<Reply>& reply) { answer = reply; },
                  [&](const caf::error& error) { answer = from_caf(error); });
-    if (answer || answer.error().code() != Errc::overloaded) {
-      break;
+    if (!answer && answer.error().code() == Errc::overloaded) {
+      ++busy;
+      std::this_thread::sleep_for(busy_pause);
+    } else if (answer || answer.error().code() != Errc::deadline_exceeded) {
+      return answer;
     }
-    std::this_thread::sleep_for(busy_pause);
   }
   return answer;
 }
@@ -48,8 +60,7 @@ Status HolderTables::read(std::uint32_t part, const Take& take) const {
   const auto piece_of = [&](const ReadCopy& what) {
     Result<Ref<CopyPiece>> piece = Error(Errc::peer_lost, "no holder");
     for (std::size_t i = 0; i < replicas.actors.size() && !piece; ++i) {
-      piece =
-          ask<CopyPiece>(self, replicas.actors[i](), Ref<ReadCopy>(what), deadline_of(replicas));
+      piece = ask<CopyPiece>(self, replicas.actors[i], Ref<ReadCopy>(what), deadline_of(replicas));
     }
     return piece;
   };
@@ -80,7 +91,7 @@ Status load_tables(caf::actor_system& system, const LearnedRowsLinks& links,
     const Ref<LoadCopy> message(LoadCopy{std::move(piece)});
     for (const auto& replicas : links.holders) {
       for (const auto& holder : replicas->actors) {
-        if (const auto done = ask<net::Done>(self, holder(), message, deadline_of(*replicas));
+        if (const auto done = ask<net::Done>(self, holder, message, deadline_of(*replicas));
             !done) {
           return Error(done.error()).with(replicas->what);
         }

@@ -1,7 +1,10 @@
 #include "actors/learned_rows.hpp"
 
+#include "runtime/base/assert.hpp"
+
 #include <caf/all.hpp>
 
+#include <algorithm>
 #include <fmt/format.h>
 #include <utility>
 
@@ -62,6 +65,56 @@ void LearnedRowsClient::take_rows(std::size_t question, const Result<Ref<Learned
     const auto then = std::exchange(reading_, nullptr);
     then(batch_->take());
   }
+}
+
+void LearnedRowsClient::read_ahead(const std::shared_ptr<const SampledBatch>& sampled,
+                                   std::uint64_t at_least) {
+  if (std::ranges::find(ahead_, sampled, &Ahead::sampled) != ahead_.end()) {
+    return;
+  }
+  const auto ahead = std::make_shared<Ahead>(
+      Ahead{sampled, LearnedBatch(links_.plan, *links_.book, sampled), ok_status()});
+  ahead_.push_back(ahead);
+  const auto& questions = ahead->batch.questions();
+  count(ahead->batch.nodes(), ahead->batch.nodes() * sizeof(NodeId) + ahead->batch.row_bytes(),
+        questions.size());
+  for (std::size_t q = 0; q < questions.size(); ++q) {
+    auto request = questions[q].request;
+    request.generation = generation_;
+    request.step = at_least;
+    request.or_later = true;
+    pass_.request<LearnedRows>(
+        patient_[raw(questions[q].part)], Ref<ReadLearned>(std::move(request)),
+        [this, q, weak = std::weak_ptr(ahead)](const Result<Ref<LearnedRows>>& reply) {
+          if (const auto of = weak.lock()) {
+            const Status taken = reply ? of->batch.answer(q, **reply) : Status(reply.error());
+            of->answered = of->answered ? taken : of->answered;
+            hand_over();
+          }
+        });
+  }
+}
+
+void LearnedRowsClient::take_ahead(const std::shared_ptr<const SampledBatch>& sampled,
+                                   Then<Rows> then) {
+  TROUPE_ASSERT(!ahead_.empty() && ahead_.front()->sampled == sampled,
+                "rows that were not asked for", ahead_.size());
+  taking_ = std::move(then);
+  hand_over();
+}
+
+void LearnedRowsClient::hand_over() {
+  if (!taking_ || (ahead_.front()->answered && !ahead_.front()->batch.done())) {
+    return;
+  }
+  const auto first = ahead_.front();
+  ahead_.pop_front();
+  const auto then = std::exchange(taking_, nullptr);
+  if (!first->answered) {
+    return then(first->answered.error());
+  }
+  batch_.emplace(std::move(first->batch));
+  then(batch_->take());
 }
 
 void LearnedRowsClient::rank(EntityQueries queries, std::uint64_t step, bool best,
@@ -152,6 +205,8 @@ void LearnedRowsClient::drop() {
   pass_.forget_all();
   reading_ = nullptr;
   ranking_ = nullptr;
+  taking_ = nullptr;
+  ahead_.clear();
   then_sent_ = nullptr;
   next_.reset();
   unkept_ = false;

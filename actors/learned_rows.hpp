@@ -8,6 +8,7 @@
 #include "runtime/run/reduction.hpp"
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -27,7 +28,7 @@ struct LearnedRowsLinks {
 /// Threads:    inside its actor's handlers
 /// Guarantees: shares of a step leave once those of the step before are kept by all holders, so that
 ///   holders keep shares of few steps
-/// Bound:      one batch and the shares of two steps
+/// Bound:      one batch, those read ahead, and the shares of two steps
 class LearnedRowsClient {
  public:
   template <class T>
@@ -45,6 +46,10 @@ class LearnedRowsClient {
   /// Rows of a batch before the gradients of `step`.
   void read(const std::shared_ptr<const SampledBatch>& sampled, std::uint64_t step, bool best,
             Then<Rows> then);
+  /// Asks for rows of a batch that will be taken later: at `at_least` or a later step. Once for a batch.
+  void read_ahead(const std::shared_ptr<const SampledBatch>& sampled, std::uint64_t at_least);
+  /// Rows that were asked for ahead, as read() gives them. Batches are taken in the order asked for.
+  void take_ahead(const std::shared_ptr<const SampledBatch>& sampled, Then<Rows> then);
   /// Counts of all parts for queries, at a step.
   void rank(EntityQueries queries, std::uint64_t step, bool best, Then<Matrix> then);
   /// Sends the shares of a step: of the batch read last, or empty ones if `mine` has no learned gradients.
@@ -56,7 +61,7 @@ class LearnedRowsClient {
   /// Nothing of the pass under way is called back any longer.
   void drop();
   /// Rows are awaited, or holders.
-  bool waits() const { return reading_ || ranking_ || then_sent_; }
+  bool waits() const { return reading_ || ranking_ || then_sent_ || taking_; }
 
   // ---- of all parts; to be used by rank 0 ----
 
@@ -80,6 +85,13 @@ class LearnedRowsClient {
     std::uint64_t step = 0;
     std::vector<SparseGradients> of_parts;
   };
+  /// Rows of a batch that is trained later.
+  struct Ahead {
+    std::shared_ptr<const SampledBatch> sampled;
+    LearnedBatch batch;
+    Status answered = ok_status();
+  };
+  void hand_over();
   void take_counts_of(std::size_t question, const Result<Ref<EntityCounts>>& reply);
   void take_rows(std::size_t question, const Result<Ref<LearnedRows>>& reply);
   void leave(Shares shares);
@@ -99,6 +111,8 @@ class LearnedRowsClient {
   Then<Rows> reading_;
   std::optional<EntityQueries> queries_;
   Then<Matrix> ranking_;
+  std::deque<std::shared_ptr<Ahead>> ahead_;  ///< the first is taken next
+  Then<Rows> taking_;                         ///< rows of the first
   bool unkept_ = false;  ///< Some holder has not answered the shares of the step before
   std::optional<Shares> next_;
   std::function<void()> then_sent_;

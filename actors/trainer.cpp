@@ -151,6 +151,21 @@ void keep_best(Self* self, const Ref<net::KeepBest>& keep) {
   });
 }
 
+void read_parameters(Self* self, const Ref<net::ReadParameters>& request,
+                     caf::response_promise promise) {
+  const auto& state = self->state;
+  self->request(state.learner.actor, caf::infinite, request)
+      .then(
+          [promise, generation = state.generation,
+           step = state.position.global_step](const Ref<net::ParameterVector>& read) mutable {
+            auto parameters = *read;
+            parameters.generation = generation;
+            parameters.step = step;
+            promise.deliver(Ref<net::ParameterVector>(std::move(parameters)));
+          },
+          [promise](const caf::error& error) mutable { promise.deliver(error); });
+}
+
 void on_down(Self* self, const caf::down_msg& down) {
   self->state.learned->on_down(down);
   if (const auto mended = self->state.path->on_down(down); !mended) {
@@ -187,7 +202,7 @@ caf::behavior behavior(Self* self, TrainerOptions options, SpawnDataPath data_pa
         const auto& learned = self->state.learner.actor;
         auto promise = self->make_response_promise();
         if (learned) {
-          promise.delegate(learned, request);
+          read_parameters(self, request, std::move(promise));
         } else {
           promise.deliver(to_caf(
               Error(Errc::failed_precondition,

@@ -39,6 +39,7 @@ struct TrainerOptions {
       {};                  ///< Role of nodes whose rows are asked for: the network's outputs, too
   LearnerOptions learner;  ///< Of the learner that is started beside it
   LearnedRowsLinks learned = {};
+  std::uint32_t staleness = 0;  ///< Steps that learned rows may be behind in training
   std::shared_ptr<const RankingPlan> ranking = {};  ///< Of a knowledge task's evaluation
   /// After each step, on the trainer's thread; for progress; may be empty.
   std::function<void(const StepReport&)> on_step = {};

@@ -4,6 +4,7 @@
 
 #include <caf/all.hpp>
 
+#include <algorithm>
 #include <utility>
 
 namespace troupe::trainer {
@@ -12,6 +13,15 @@ namespace {
 /// Rank 0 speaks for all ranks.
 bool speaks_for_all(const State& state) {
   return state.learned->used() && raw(state.options.rank) == 0;
+}
+
+bool may_be_stale(const State& state) {
+  return state.options.staleness > 0 && state.learned->used() && state.pass->trains();
+}
+
+/// The earliest step whose rows may be read at `step`.
+std::uint64_t oldest_step(const State& state, std::uint64_t step) {
+  return step - std::min<std::uint64_t>(step, state.options.staleness);
 }
 
 Status status_of(const Result<net::Done>& done) {
@@ -27,17 +37,33 @@ void read_learned(Self* self, const Ref<ReadyBatch>& ready, bool best,
     return then(nullptr);
   }
   const auto& sampled = ready->batch.sampled;
-  state.learned->read(sampled, state.position.global_step, best,
-                      [self, then = std::move(then), flow = state.pass->flow(sampled->key),
-                       began = SteadyClock::now()](Result<LearnedRowsClient::Rows> rows) {
-                        auto& now = self->state;
-                        if (!rows) {
-                          return learned_failed(self, rows.error());
-                        }
-                        now.pass->learned(SteadyClock::now() - began);
-                        now.options.trace.slice("read learned rows", began, flow);
-                        then(*std::move(rows));
-                      });
+  const auto step = state.position.global_step;
+  auto take = [self, then = std::move(then), flow = state.pass->flow(sampled->key),
+               began = SteadyClock::now()](Result<LearnedRowsClient::Rows> rows) {
+    auto& now = self->state;
+    if (!rows) {
+      return learned_failed(self, rows.error());
+    }
+    now.pass->learned(SteadyClock::now() - began);
+    now.options.trace.slice("read learned rows", began, flow);
+    then(*std::move(rows));
+  };
+  if (!may_be_stale(state)) {
+    return state.learned->read(sampled, step, best, std::move(take));
+  }
+  state.learned->read_ahead(sampled, oldest_step(state, step));
+  read_learned_ahead(self);
+  state.learned->take_ahead(sampled, std::move(take));
+}
+
+void read_learned_ahead(Self* self) {
+  auto& state = self->state;
+  if (!state.pass || !may_be_stale(state)) {
+    return;
+  }
+  for (const auto& [ready, step] : state.pass->ahead(state.options.staleness)) {
+    state.learned->read_ahead(ready->batch.sampled, oldest_step(state, step));
+  }
 }
 
 void send_learned(Self* self, const Contribution& mine, std::function<void()> then) {

@@ -215,6 +215,7 @@ void step_done(Self* self) {
 
 void pump(Self* self) {
   ask_ahead(self);
+  read_learned_ahead(self);
   std::visit(DoWork{self}, self->state.pass->next(SteadyClock::now()));
 }
 

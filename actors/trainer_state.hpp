@@ -96,6 +96,8 @@ void take_share(Self* self, const Ref<net::GradientChunk>& share);
 /// still the same.
 void read_learned(Self* self, const Ref<ReadyBatch>& ready, bool best,
                   std::function<void(LearnedRowsClient::Rows)> then);
+/// Asks for the rows of the next batches, where rows may be some steps old.
+void read_learned_ahead(Self* self);
 /// The pass under way, if any, fails: its rows or shares did.
 void learned_failed(Self* self, const Error& why);
 /// Sends the step's gradients of learned rows, then calls `then()`.

@@ -351,6 +351,7 @@ EvaluatorOptions ClusterPlan::evaluator_options(ProcessId process) const {
                                          .dir = job.sample.edge_dir,
                                          .decoders = collect->decoders,
                                          .seeds = seeds,
+                                         .tables = embedding,
                                          .embeddings = inference && inference->embeddings}};
   if (eval_sample && !inference && !job.task.knowledge()) {
     const auto evaluators = layout.evaluators();

@@ -339,6 +339,7 @@ Result<caf::actor> ClusterProcess::start_trainer(Rank rank, std::uint32_t genera
   options.trace = track(trainer_name(rank));
   if (plan_->embedding) {
     options.learned = {plan_->embedding, plan_->book, context_->holders};
+    options.staleness = plan_->job.train.staleness;
   }
   auto path = plan_->layout.samplers_of(rank).empty() ? data_path_of(trainer_name(rank))
                                                       : remote_path_of(rank);

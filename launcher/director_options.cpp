@@ -16,21 +16,24 @@ ConductorOptions conductor_options(const ClusterPlan& plan) {
   const auto& job = plan.job;
   const auto& task = plan.inference;
   const auto stages = plan.network ? stages_of(*plan.network, task && task->embeddings).size() : 0;
-  ConductorOptions options{.epochs = task ? 0 : job.train.epochs,
-                           .world = plan.world(),
-                           .stages = static_cast<std::uint32_t>(stages),
-                           .eval_every = job.eval.every,
-                           .eval_exact = !job.scores_batches(),
-                           .eval_partial = job.eval.max_batches > 0,
-                           .metric = job.eval.metric,
-                           .digest = job.digest != DigestMode::off,
-                           .train_only = plan.take_only(),
-                           .final_exact = stages > 0 && job.infers_exactly(),
-                           .final_roles = {"val", "test"},
-                           .tables = {},
-                           .keep_outputs = job.eval.predictions && !job.task.links() ? "test" : "",
-                           .seeds = plan.seeds,
-                           .links = plan.scoring};
+  // Where rows are learned, what the first layer reads is a layer before it.
+  const std::uint32_t inputs = plan.embedding && stages > 0 ? 1 : 0;
+  ConductorOptions options{
+      .epochs = task ? 0 : job.train.epochs,
+      .world = plan.world(),
+      .stages = static_cast<std::uint32_t>(stages) + inputs,
+      .eval_every = job.eval.every,
+      .eval_exact = !job.scores_batches() && !job.task.knowledge(),
+      .eval_partial = job.eval.max_batches > 0,
+      .metric = job.eval.metric,
+      .digest = job.digest != DigestMode::off,
+      .train_only = plan.take_only(),
+      .final_exact = stages > 0 && job.infers_exactly() && !job.task.knowledge(),
+      .final_roles = {"val", "test"},
+      .tables = {},
+      .keep_outputs = job.eval.predictions && !job.task.links() ? "test" : "",
+      .seeds = plan.seeds,
+      .links = plan.scoring};
   for (const auto& table :
        plan.embedding ? plan.embedding->tables : std::vector<EmbeddingOptions>()) {
     options.tables.push_back(table.name);
@@ -69,8 +72,7 @@ void add_members(const ClusterPlan& plan, const std::shared_ptr<ClusterProcess>&
 
 /// Learned rows go from the holders into checkpoints, and back.
 void add_tables(const ClusterPlan& plan, const std::shared_ptr<ClusterProcess>& home,
-                std::function<std::shared_ptr<const Checkpoint>()> newest,
-                DirectorOptions& options) {
+                RunSetup& setup, DirectorOptions& options) {
   const auto links = [home, tables = plan.embedding, book = plan.book] {
     return LearnedRowsLinks{tables, book, home->holders()};
   };
@@ -83,7 +85,14 @@ void add_tables(const ClusterPlan& plan, const std::shared_ptr<ClusterProcess>& 
       return write(with_tables);
     };
   }
-  options.newest_checkpoint = std::move(newest);
+  options.newest_checkpoint = std::move(setup.newest_checkpoint);
+  if (setup.write_tables) {
+    options.write_tables = [home, links,
+                            write = std::move(setup.write_tables)](std::uint64_t step) {
+      const HolderTables last(home->system(), links(), step);
+      return write(BestRows(last));
+    };
+  }
   options.load_tables = [home, links](const Checkpoint& checkpoint) -> Status {
     if (!checkpoint.tables) {
       return Error(Errc::failed_precondition,
@@ -95,12 +104,12 @@ void add_tables(const ClusterPlan& plan, const std::shared_ptr<ClusterProcess>& 
   };
 }
 
-Result<std::shared_ptr<const Checkpoint>> start_of(const ClusterPlan& plan,
-                                                   std::vector<float> parameters) {
+Result<std::shared_ptr<const Checkpoint>> start_of(const ClusterPlan& plan, RunSetup& setup) {
   TROUPE_ASSIGN_OR_RETURN(auto initial, plan.initial_state());
-  if (!parameters.empty()) {
-    initial.training.best = parameters;
-    initial.training.parameters = std::move(parameters);
+  initial.tables = setup.tables;
+  if (!setup.parameters.empty()) {
+    initial.training.best = setup.parameters;
+    initial.training.parameters = std::move(setup.parameters);
   }
   return std::make_shared<const Checkpoint>(std::move(initial));
 }
@@ -118,7 +127,7 @@ std::optional<DirectorOptions> director_options(const ClusterPlan& plan,
   options.progress = std::move(setup.progress);
   options.start = std::move(setup.resume);
   if (!options.start) {
-    auto start = start_of(plan, std::move(setup.parameters));
+    auto start = start_of(plan, setup);
     if (!start) {
       on_end(start.error());
       return std::nullopt;
@@ -128,7 +137,7 @@ std::optional<DirectorOptions> director_options(const ClusterPlan& plan,
   options.checkpoints = {job.checkpoint.epochs, job.checkpoint.steps, job.checkpoint.seconds};
   options.write_checkpoint = std::move(setup.write_checkpoint);
   if (plan.embedding) {
-    add_tables(plan, home, std::move(setup.newest_checkpoint), options);
+    add_tables(plan, home, setup, options);
   }
   options.heartbeat = seconds_as<milliseconds>(job.cluster.heartbeat_s);
   options.lost_after = seconds_as<milliseconds>(job.cluster.lost_after_s);

@@ -25,6 +25,10 @@ struct RunSetup {
   std::function<Status(const Checkpoint&)> write_checkpoint = {};
   /// The newest that was kept; null: none. May block. Empty: none are kept.
   std::function<std::shared_ptr<const Checkpoint>()> newest_checkpoint = {};
+  /// Keeps the learned rows that the run ends with, those of the best epoch; may block. Empty: they are not.
+  std::function<Status(const TableSource&)> write_tables = {};
+  /// Learned rows to begin with, for an InferenceTask; null: as tables start.
+  std::shared_ptr<const TableSource> tables = nullptr;
   /// Takes the place of the initial parameters; for an InferenceTask. Empty: those of the job's seed.
   std::vector<float> parameters = {};
 };

@@ -9,6 +9,7 @@
 #include "runtime/nn/catalog.hpp"
 #include "runtime/run/node_request.hpp"
 #include "runtime/run/outputs.hpp"
+#include "runtime/run/table_source.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -21,10 +22,45 @@
 namespace troupe {
 namespace {
 
-Result<std::vector<float>> parameters_of(const Job& job, const std::filesystem::path& file) {
+/// The learned rows that belong to a model lie beside it.
+Result<std::shared_ptr<const TableSource>> rows_of(const SavedModel& model,
+                                                   const std::filesystem::path& file) {
+  const auto named = model.metadata.find(learned_rows_key);
+  if (named == model.metadata.end()) {
+    return Error(Errc::invalid_argument,
+                 fmt::format("{}: expected a model that names files of learned rows (\"{}\" in its "
+                             "metadata), as the job has \"embedding\", found none\ntry: "
+                             "model.safetensors of a run of this job",
+                             file.string(), learned_rows_key));
+  }
+  auto files = files_of_text(named->second);
+  if (!files) {
+    return std::move(files).error().with(file.string());
+  }
+  const auto folder = file.parent_path();
+  for (const auto& rows : *files) {
+    std::error_code error;
+    const auto size = std::filesystem::file_size(folder / rows.path, error);
+    if (error || size != rows.bytes) {
+      return Error(error ? Errc::not_found : Errc::data_corruption,
+                   fmt::format("{}: expected {} bytes of learned rows that belong to {}, found {}",
+                               (folder / rows.path).string(), rows.bytes, file.string(),
+                               error ? error.message() : fmt::to_string(size)));
+    }
+  }
+  std::shared_ptr<const TableSource> tables =
+      std::make_shared<const TableFiles>(folder, *std::move(files));
+  return tables;
+}
+
+Status read_setup(const Job& job, const std::filesystem::path& file, RunSetup& setup) {
   TROUPE_ASSIGN_OR_RETURN(const auto model, nn::make_network(job.model));
   TROUPE_ASSIGN_OR_RETURN(auto saved, read_model(file, model->layout(), model_metadata(job.model)));
-  return std::move(saved.parameters);
+  if (!job.embedding.empty()) {
+    TROUPE_ASSIGN_OR_RETURN(setup.tables, rows_of(saved, file));
+  }
+  setup.parameters = std::move(saved.parameters);
+  return ok_status();
 }
 
 /// All processes of "local" are on this host, where one of them computes the same bits.
@@ -50,6 +86,13 @@ Status check_time(const Job& job) {
         "predict: expected a job without sample.time, found one: exact inference reads edges "
         "of all times\ntry: predictions.npy of the run, which has the test seeds");
   }
+  if (job.task.knowledge()) {
+    return Error(
+        Errc::unimplemented,
+        "predict: expected a task whose model has layers, found \"knowledge\": scores of "
+        "triples outside a run are not built yet\ntry: scores.test of the run, and the rows "
+        "in its learned-PART.bin");
+  }
   if (job.model.layers == 0) {
     return Error(
         Errc::unimplemented,
@@ -58,11 +101,9 @@ Status check_time(const Job& job) {
   }
   if (!job.infers_exactly()) {
     return Error(Errc::unimplemented,
-                 fmt::format("predict: expected a job without {0}, found one: exact inference with "
-                             "{1} is not built yet\ntry: predictions.npy of the run, which has the "
-                             "test seeds",
-                             job.embedding.empty() ? "model.edge_features" : "embedding",
-                             job.embedding.empty() ? "features of edges" : "learned rows"));
+                 "predict: expected a job without model.edge_features, found one: exact inference "
+                 "with features of edges is not built yet\ntry: predictions.npy of the run, which "
+                 "has the test seeds");
   }
   return ok_status();
 }
@@ -111,7 +152,8 @@ Status predict(const PreparedRun& run, const PredictArguments& arguments, const 
   const auto& store = run.store;
   TROUPE_RETURN_IF_ERROR(check_time(job));
   TROUPE_RETURN_IF_ERROR(check_embeddings(job, arguments.embeddings));
-  TROUPE_ASSIGN_OR_RETURN(auto parameters, parameters_of(job, arguments.model));
+  RunSetup setup;
+  TROUPE_RETURN_IF_ERROR(read_setup(job, arguments.model, setup));
   TROUPE_ASSIGN_OR_RETURN(const auto type, node_type_of(job, arguments));
   TROUPE_ASSIGN_OR_RETURN(auto found, find_nodes(store, {.sources = arguments.nodes,
                                                          .split = job.dataset.split,
@@ -127,8 +169,6 @@ Status predict(const PreparedRun& run, const PredictArguments& arguments, const 
   hooks.say = [progress](const std::string& text) { progress->note(text); };
   hooks.on_infer = [progress](const InferenceReport& report) { progress->infer(report); };
   TROUPE_ASSIGN_OR_RETURN(auto cluster, SimulatedCluster::create(job, store, std::move(hooks)));
-  RunSetup setup;
-  setup.parameters = std::move(parameters);
   const auto began = std::chrono::steady_clock::now();
   TROUPE_ASSIGN_OR_RETURN(const auto result, cluster->run(std::move(setup)));
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - began;

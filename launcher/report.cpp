@@ -110,12 +110,14 @@ OrderedJson hardware_json(const Report& report) {
           {"peak_memory_bytes", peak_memory_bytes()}};
 }
 
-OrderedJson digests_json(const Report& report) {
+OrderedJson digests_json(const Report& report, const Job& job) {
   const auto& record = report.record;
-  // Without a built-in model there are no parameters, and no outputs.
-  const bool done = report.status == "done" && record.parameters != Digest();
+  // Without a built-in model there are no parameters, and no outputs; with stale reads they depend on timing.
+  const bool done =
+      report.status == "done" && record.parameters != Digest() && job.train.staleness == 0;
   // A program of the user's has tables where its job has; of a best epoch only it knows.
-  const bool tables = done || (report.status == "done" && !record.tensors.empty());
+  const bool tables =
+      done || (report.status == "done" && record.parameters == Digest() && !record.tensors.empty());
   OrderedJson tensors = OrderedJson::object();
   OrderedJson best_tensors = OrderedJson::object();
   for (const auto& table : record.tensors) {
@@ -166,7 +168,7 @@ std::string report_json(const Report& report, const Job& job) {
   json["command"] = report.start.command;
   json["hosts"] = report.start.hosts;
   json["seconds_per_step"] = optional_number(report.seconds_per_step);
-  json["digests"] = digests_json(report);
+  json["digests"] = digests_json(report, job);
   json["scores"] = {{"valid", scores_json(record.valid)}, {"test", scores_json(record.test)}};
   json["best_epoch"] = record.best_epoch ? OrderedJson(*record.best_epoch + 1) : OrderedJson();
   json["epochs"] = OrderedJson::array();

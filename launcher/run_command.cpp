@@ -12,6 +12,7 @@
 #include "runtime/run/metrics_log.hpp"
 #include "runtime/run/outputs.hpp"
 #include "runtime/run/step_times.hpp"
+#include "runtime/run/table_source.hpp"
 
 #include <chrono>
 #include <cstdio>
@@ -49,6 +50,12 @@ void print_outcome(const Report& report, const Job& job) {
   if (record.batches) {
     std::printf("batches    %s\n", to_string(*record.batches).c_str());
   }
+  if (job.train.staleness > 0) {
+    std::printf("no digests of parameters and rows: with train.staleness they depend on timing\n");
+    std::printf("%.1f s, report in %s\n", report.run_seconds,
+                (job.output / "report.json").string().c_str());
+    return;
+  }
   std::printf("parameters %s\n", to_string(record.parameters).c_str());
   for (const auto& table : record.tensors) {
     std::printf("rows       %s of %s\n", to_string(table.rows).c_str(), table.name.c_str());
@@ -66,6 +73,7 @@ struct TrainingWatch {
   std::vector<EpochRecord> epochs;  ///< so far, for the report of a run that did not end well
   std::vector<std::string> notes;   ///< losses and what was done about them
   std::string last_checkpoint;      ///< its folder
+  std::vector<FileInfo> rows;       ///< files of learned rows that were written
   StepTimes step_times;             ///< of rank 0
   std::uint64_t global_step = 0;    ///< of rank 0, as last told
   std::uint64_t log_every = 0;      ///< steps between their lines in the log; 0: none
@@ -153,12 +161,16 @@ struct TrainingWatch {
 };
 
 /// The trained model, and what it makes of the test seeds.
+/// \param rows  files of learned rows
 Status write_outputs(const Job& job, const PartitionedStore& store, const RunResult& result,
-                     const nn::ParameterLayout& layout) {
+                     const nn::ParameterLayout& layout, const std::vector<FileInfo>& rows) {
   const auto& state = *result.state;
   const auto& best = state.best.empty() ? state.parameters : state.best;
-  TROUPE_RETURN_IF_ERROR(
-      write_model(job.output / "model.safetensors", layout, best, model_metadata(job.model)));
+  auto metadata = model_metadata(job.model);
+  if (!rows.empty()) {
+    metadata[learned_rows_key] = files_text(rows);
+  }
+  TROUPE_RETURN_IF_ERROR(write_model(job.output / "model.safetensors", layout, best, metadata));
   if (!result.outputs) {
     return remove_predictions(job.output);
   }
@@ -200,7 +212,7 @@ ExitCode finish(const Job& job, const PartitionedStore& store, Report& report,
     report.status = "done";
     report.record = (*result)->record;
     watch.scores(report.record);
-    if (const auto written = write_outputs(job, store, **result, layout); !written) {
+    if (const auto written = write_outputs(job, store, **result, layout, watch.rows); !written) {
       return print_error(written.error(), ExitCode::data);
     }
     if (log == LogFormat::text) {
@@ -319,6 +331,12 @@ ExitCode run_cluster(const Job& job, const PartitionedStore& store, Report& repo
   setup.newest_checkpoint = [run, layout]() -> std::shared_ptr<const Checkpoint> {
     auto found = find_checkpoint(run, layout, [](const std::string&) {});
     return found ? *std::move(found) : nullptr;
+  };
+  setup.write_tables = [watch, dir = job.output](const TableSource& rows) -> Status {
+    TROUPE_ASSIGN_OR_RETURN(auto files, write_table_files(rows, dir));
+    const std::lock_guard guard(watch->mutex);
+    watch->rows = std::move(files);
+    return ok_status();
   };
   auto result = run_to_end(**cluster, std::move(setup), watch, report);
   cluster->reset();

@@ -73,7 +73,8 @@ int main(int argc, char** argv) {
   app.add_option("--out", arguments.out, "where the results go, as JSON");
   app.add_option("--commit", arguments.commit, "what was built, for the results");
   app.add_option("--only", arguments.measure.only, "measure one thing")
-      ->check(CLI::IsMember({"kernels", "in_place", "pipeline", "requests", "training", "start"}));
+      ->check(CLI::IsMember(
+          {"kernels", "in_place", "pipeline", "requests", "training", "start", "learned_rows"}));
   app.add_option("--troupe", arguments.measure.troupe, "program whose start is measured")
       ->check(CLI::ExistingFile);
   app.add_option("--epochs", arguments.measure.epochs, "after one to warm up")
@@ -81,6 +82,10 @@ int main(int argc, char** argv) {
       ->capture_default_str();
   app.add_option("--threads", arguments.measure.threads, "where many threads are measured")
       ->check(CLI::Range(1U, 1024U))
+      ->capture_default_str();
+  app.add_option("--learned-rows", arguments.measure.learned_rows,
+                 "rows of the tables of learned rows, each of 64 numbers and as much state")
+      ->check(CLI::Range(std::uint64_t{1000}, std::uint64_t{1} << 32))
       ->capture_default_str();
   app.footer(
       "Example: troupe_bench bench/system/data_path.json --set dataset.path=/tmp/rmat/parts1 "

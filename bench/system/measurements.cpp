@@ -5,6 +5,7 @@
 #include "bench/support/measure.hpp"
 #include "bench/system/hardware.hpp"
 #include "bench/system/in_place.hpp"
+#include "bench/system/learned_rows.hpp"
 #include "bench/system/pipeline.hpp"
 #include "bench/system/requests.hpp"
 #include "bench/system/start.hpp"
@@ -180,6 +181,21 @@ Result<Json> measure_starts(const BenchData& data, const std::filesystem::path& 
   return starts;
 }
 
+Json measure_tables(const MeasureOptions& options) {
+  const auto cost =
+      measure_learned_rows({.rows = options.learned_rows, .threads = options.threads});
+  return {{"rows", cost.options.rows},
+          {"dim", cost.options.dim},
+          {"optimizer", "adagrad"},
+          {"holders", cost.options.holders},
+          {"rows_of_a_step", cost.options.rows_of_a_step},
+          {"threads", cost.options.threads},
+          {"applied_m_rows_s", to_json(cost.applied_m_s)},
+          {"read_m_rows_s", to_json(cost.read_m_s)},
+          {"plain_m_rows_s", to_json(cost.plain_m_s)},
+          {"share_of_plain", cost.share_of_plain}};
+}
+
 Json graph_json(const BenchData& data) {
   const auto& nodes = data.graph->node_types[0];
   return {{"nodes", nodes.count},
@@ -211,6 +227,7 @@ Result<Json> measure(const BenchData& data, const MeasureOptions& options) {
       {"training", "training steps of one rank",
        [&] { return measure_steps(data, options.epochs, options.threads); }},
       {"start", "start of 8 processes", [&] { return measure_starts(data, options.troupe); }},
+      {"learned_rows", "learned rows", [&] { return Result<Json>(measure_tables(options)); }},
   };
   const OtherLoad others;
   Json result{{"build", build_json()},

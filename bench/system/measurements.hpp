@@ -15,7 +15,8 @@ struct MeasureOptions {
   std::uint32_t epochs = 3;   ///< over all batches, after one to warm up
   std::uint32_t threads = 2;  ///< where many threads are measured
   std::string
-      only;  ///< "kernels", "in_place", "pipeline", "requests", "training" or "start"; empty: all
+      only;  ///< "kernels", "in_place", "pipeline", "requests", "training", "start" or "learned_rows"; empty: all
+  std::uint64_t learned_rows = 10'000'000;
   std::filesystem::path troupe;  ///< The program whose start is measured
 };
 /// \errors those of what is measured

@@ -83,6 +83,17 @@ std::string start_text(const Json& starts) {
   return text;
 }
 
+std::string learned_rows_text(const Json& cost) {
+  return fmt::format(
+      "{} x {} learned rows of {} holders, {} threads: {:.2f} M rows/s applied = {:.0f} % of a "
+      "plain "
+      "loop ({:.2f}); {:.2f} M rows/s read\n",
+      cost["rows"].get<std::uint64_t>(), cost["dim"].get<int>(), cost["holders"].get<int>(),
+      cost["threads"].get<int>(), median(cost["applied_m_rows_s"]),
+      100 * cost["share_of_plain"].get<double>(), median(cost["plain_m_rows_s"]),
+      median(cost["read_m_rows_s"]));
+}
+
 }  // namespace
 
 std::string results_text(const Json& result) {
@@ -104,6 +115,9 @@ std::string results_text(const Json& result) {
   }
   if (result.contains("start")) {
     text += start_text(result["start"]);
+  }
+  if (result.contains("learned_rows")) {
+    text += learned_rows_text(result["learned_rows"]);
   }
   return text + fmt::format("others kept {:.2f} cores busy\n", result["other_cores"].get<double>());
 }

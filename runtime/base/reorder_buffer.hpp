@@ -31,6 +31,11 @@ class ReorderBuffer {
     items_.erase(first);
     return item;
   }
+  /// The item `ahead` places after the next one, if it is here.
+  const T* find(std::uint64_t ahead) const {
+    const auto found = items_.find(next_ + ahead);
+    return found == items_.end() ? nullptr : &found->second;
+  }
   std::uint64_t next() const { return next_; }
   std::size_t waiting() const { return items_.size(); }
 

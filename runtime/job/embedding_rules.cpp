@@ -17,6 +17,10 @@ std::string place_of(const std::string& name, const char* key) {
 }  // namespace
 
 void check_embedding_keys(const Job& job, ProblemList& problems) {
+  if (job.train.staleness > 0 && job.embedding.empty() && !problems.has("/train/staleness")) {
+    problems.add({"/train/staleness", "0 without learned rows (embedding)",
+                  fmt::to_string(job.train.staleness), ""});
+  }
   const SparseOptimizerOptions unset;
   const InitialRowsOptions normal;
   for (const auto& [name, table] : job.embedding) {
@@ -78,10 +82,6 @@ void check_embedding_use(const Job& job, const GraphInfo& graph,
                     "node types that a layer of the model reads", fmt::format("\"{}\"", name),
                     "no edges lead from it to the seeds in so many layers", true});
     }
-  }
-  if (job.eval.mode == "exact" && job.model.layers > 0) {
-    problems.add({"/eval/mode", "\"sampled\" with learned rows (embedding)",
-                  "\"exact\", which is not built yet for them", ""});
   }
 }
 

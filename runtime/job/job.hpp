@@ -257,7 +257,8 @@ struct TrainJob {
   double pos_weight = 1;               ///< of positive targets, with "bce_logits"
   nn::LinkLossOptions link_loss = {};  ///< of links
   nn::OptimizerOptions optimizer;
-  double clip = 0;  ///< longest mean gradient; 0: not clipped
+  double clip = 0;              ///< longest mean gradient; 0: not clipped
+  std::uint32_t staleness = 0;  ///< Steps that learned rows may be behind when they are read
   nn::ScheduleOptions schedule;
 };
 
@@ -310,7 +311,7 @@ struct Job {
   bool scores_batches() const { return eval.mode == "sampled" || model.layers == 0; }
   /// Whether exact inference can give what the model gives in batches.
   bool infers_exactly() const {
-    return model.layers > 0 && !sample.time.given() && !model.edge_features && embedding.empty();
+    return model.layers > 0 && !sample.time.given() && !model.edge_features;
   }
   std::uint64_t seed = 0;
   std::filesystem::path output;

@@ -400,15 +400,27 @@ class MemoryEstimate {
     return product(plan_.parameters, vectors);
   }
 
-  bool infers() const { return model_ != nullptr && scored_ > 0 && job_.infers_exactly(); }
+  bool infers() const {
+    return model_ != nullptr && scored_ > 0 && job_.infers_exactly() && !job_.task.knowledge();
+  }
+
+  /// What the first layer reads of the nodes here, where some of it is learned.
+  std::uint64_t joined_inputs() const {
+    std::uint64_t all = 0;
+    const auto& first = model_->infer_stages().front();
+    for (std::size_t t = 0; !job_.embedding.empty() && t < first.in_cols.size(); ++t) {
+      all = plus(all, product(plus(graph_.node_types[t].count / parts(), 1), first.in_cols[t]));
+    }
+    return all;
+  }
 
   /// Of all layers of the nodes here, and of one again while the next inference computes it.
   std::uint64_t outputs(const Load& load) const {
     if (!infers()) {
       return 0;
     }
-    std::uint64_t all = 0;
-    std::uint64_t largest = 0;
+    std::uint64_t all = joined_inputs();
+    std::uint64_t largest = all;
     for (const auto& stage : model_->infer_stages()) {
       std::uint64_t of_stage = 0;
       for (const auto& output : stage.outputs) {

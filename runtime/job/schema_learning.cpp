@@ -349,6 +349,14 @@ void add_train(std::vector<SchemaRow>& rows) {
                   "largest length of the mean gradient over all parameters; a longer one is scaled",
                   {},
                   put<&Job::train, &TrainJob::clip>});
+  rows.push_back(
+      {"/train/staleness",
+       integer_rule(0, max_staleness),
+       value("0"),
+       "steps that learned rows may be behind when they are read; the parameters then depend on "
+       "timing",
+       {},
+       put<&Job::train, &TrainJob::staleness>});
   add_schedule(rows);
 }
 

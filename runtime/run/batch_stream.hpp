@@ -117,6 +117,11 @@ class BatchStream {
     }
     return item;
   }
+  /// The batch that is taken after `ahead` others, if it is here, and its step in the epoch.
+  std::optional<std::pair<Item, std::uint64_t>> find(std::uint64_t ahead) const {
+    const auto* item = ready_.find(ahead);
+    return item ? std::optional(std::pair(*item, ready_.next() + ahead)) : std::nullopt;
+  }
   /// The batch that was taken at `now` had been awaited for so long.
   void waited(BatchesAhead::TimePoint now, std::chrono::nanoseconds time) {
     if (std::exchange(first_, false)) {

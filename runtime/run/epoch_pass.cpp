@@ -89,6 +89,18 @@ void EpochPass::drop_next() {
   options_.next.reset();
 }
 
+std::vector<std::pair<EpochPass::Ready, std::uint64_t>> EpochPass::ahead(std::uint64_t most) const {
+  std::vector<std::pair<Ready, std::uint64_t>> found;
+  while (found.size() < most) {
+    const auto next = stream_.find(found.size());
+    if (!next) {
+      break;
+    }
+    found.emplace_back(next->first, position_.global_step + next->second - stream_.step());
+  }
+  return found;
+}
+
 // ---- work ----
 
 EpochPass::Work EpochPass::next(TimePoint now) {

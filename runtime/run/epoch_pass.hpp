@@ -101,6 +101,9 @@ class EpochPass {
 
   /// Work other than Wait and Finish is under way until end_step().
   Work next(TimePoint now);
+  /// The batches after the one under way, as far as they are here without a gap, `most` at most, and the
+  /// steps of the run that train them.
+  std::vector<std::pair<Ready, std::uint64_t>> ahead(std::uint64_t most) const;
   /// Since when the batch of the work under way was awaited; none: it was there.
   std::optional<TimePoint> waited_since() const { return waited_since_; }
   /// Without work until resume().

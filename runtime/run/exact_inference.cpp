@@ -1,6 +1,5 @@
 #include "runtime/run/exact_inference.hpp"
 
-#include "runtime/nn/scores.hpp"
 #include "runtime/run/forward_input.hpp"
 
 #include <algorithm>
@@ -32,24 +31,6 @@ nn::InferInput infer_input(const Batch& batch, const nn::InferStage::Output& out
   return input;
 }
 
-void append_label(const NodeTypeInfo& type, const PartNodes& nodes, std::uint64_t local,
-                  net::ScoreResult& result) {
-  if (type.labels && type.labels->kind == LabelInfo::Kind::numbers) {
-    const auto columns = type.labels->classes;
-    const auto numbers = nodes.targets.subspan(local * columns, columns);
-    result.numbers.insert(result.numbers.end(), numbers.begin(), numbers.end());
-    result.labels.push_back(0);
-    return;
-  }
-  if (nodes.targets.empty()) {
-    result.labels.push_back(nodes.labels.empty() ? -1 : nodes.labels[local]);
-    return;
-  }
-  const auto width = nodes.targets.size() / nodes.count;
-  const auto known = nn::known_labels(nodes.targets.subspan(local * width, width));
-  result.labels.insert(result.labels.end(), known.begin(), known.end());
-}
-
 bool is_same(const net::InferRequest& a, const net::InferRequest& b) {
   return a.round == b.round && a.layer == b.layer && a.best == b.best;
 }
@@ -70,10 +51,10 @@ ExactInference::ExactInference(ExactInferenceOptions options, InferenceHost host
 }
 
 Status ExactInference::check(std::uint32_t layer) const {
-  if (layer >= stages_.size() || (layer > 0 && parameters_.empty())) {
+  if (layer >= layers() || (layer > 0 && parameters_.empty())) {
     return Error(Errc::failed_precondition,
                  fmt::format("evaluator of {}: asked for layer {} of {} out of turn", host_.process,
-                             layer, stages_.size()));
+                             layer, layers()));
   }
   return ok_status();
 }
@@ -142,11 +123,11 @@ std::shared_ptr<const CollectOptions> ExactInference::stage_inputs() const {
   collect.with_original_ids = false;
   collect.digest = DigestMode::off;
   collect.seeds_only = !stage().neighbor_rows;
-  if (layer_ > 0) {
+  if (reads_tensors()) {
     collect.source = {RowSource::Kind::tensor, layer_};
   }
   for (std::size_t t = 0; t < stage().in_cols.size(); ++t) {
-    const bool features = layer_ == 0 && stage().in_cols[t] > 0;
+    const bool features = !reads_tensors() && stage().in_cols[t] > 0;
     collect.decoders.push_back(features ? options_.decoders[t]
                                         : RowDecoder::plain(stage().in_cols[t]));
   }
@@ -187,9 +168,9 @@ void ExactInference::cancel() {
   whole_.clear();
 }
 
-void ExactInference::make_outputs() {
+void ExactInference::make_outputs(const std::vector<nn::InferStage::Output>& outputs) {
   whole_.resize(has_whole_graph() ? host_.graph->node_types.size() : 0);
-  for (const auto& output : stage().outputs) {
+  for (const auto& output : outputs) {
     if (!whole_.empty()) {
       whole_[raw(output.type)] =
           std::make_shared<Matrix>(host_.book->count(output.type), output.cols);
@@ -206,7 +187,7 @@ void ExactInference::make_outputs() {
 
 /// Nothing: the layer goes by sampled blocks.
 std::optional<std::vector<InPlaceBlock>> ExactInference::blocks_in_place() const {
-  const bool has_inputs = layer_ == 0 || (!inputs_.empty() && inputs_layer_ == layer_);
+  const bool has_inputs = !reads_tensors() || (!inputs_.empty() && inputs_layer_ == layer_);
   if (whole_.empty() || !has_inputs || !options_.network->reads_in_place()) {
     return std::nullopt;
   }
@@ -217,23 +198,48 @@ std::optional<std::vector<InPlaceBlock>> ExactInference::blocks_in_place() const
                           .decoders = options_.decoders,
                           .parts = host_.parts,
                           .parameters = parameters_,
-                          .inputs = inputs_,
+                          .inputs = reads_tensors() ? inputs_ : WholeRows(),
                           .outputs = whole_,
                           .block_bytes = options_.block_bytes});
 }
 
+void ExactInference::set_learned(std::uint32_t generation, std::uint64_t step) {
+  learned_at_.generation = generation;
+  learned_at_.step = step;
+  learned_at_.best = request_.best;
+}
+
+void ExactInference::begin_inputs() {
+  inputs_.clear();
+  std::vector<nn::InferStage::Output> inputs;
+  for (std::size_t t = 0; t < stage().in_cols.size(); ++t) {
+    if (stage().in_cols[t] > 0) {
+      inputs.push_back({static_cast<NodeTypeId>(t), stage().in_cols[t], {}});
+    }
+  }
+  make_outputs(inputs);
+  for (auto& block : input_blocks(host_.parts, *options_.tables, stage().in_cols, options_.decoders,
+                                  options_.block_bytes)) {
+    left_.push_back({.output = {}, .nodes = block.nodes, .input = std::move(block)});
+  }
+}
+
 void ExactInference::begin(std::uint32_t layer) {
   cancel();
-  layer_ = layer;
+  makes_inputs_ = layer < inputs();
+  layer_ = makes_inputs_ ? 0 : layer - inputs();
   if (layer == 0) {
     logits_.clear();
   }
-  sample_ = stage_sample();
-  collect_ = stage_inputs();
   next_block_ = 0;
   work_done_ = 0;
   result_ = {};
-  make_outputs();
+  if (makes_inputs_) {
+    return begin_inputs();
+  }
+  sample_ = stage_sample();
+  collect_ = stage_inputs();
+  make_outputs(stage().outputs);
   if (auto blocks = blocks_in_place()) {
     for (auto& block : *blocks) {
       left_.push_back({.output = block.output,
@@ -263,7 +269,14 @@ std::uint64_t ExactInference::flow(std::uint64_t block) const {
 
 ExactInference::Ask ExactInference::ask(std::uint64_t number, const Block& block) const {
   Ask ask{.block = number, .flow = flow(number), .request = {}};
-  if (block.in_place) {
+  if (block.input && block.input->dim > 0) {
+    ask.read = block.input->question();
+    ask.read->generation = learned_at_.generation;
+    ask.read->step = learned_at_.step;
+    ask.read->best = learned_at_.best;
+    ask.part = block.input->part->id;
+  }
+  if (block.in_place || block.input) {
     return ask;
   }
   const auto [part, type] = *block.output;
@@ -318,6 +331,23 @@ InferBlock ExactInference::computation(std::uint64_t block,
           }};
 }
 
+Result<InferBlock> ExactInference::input_computation(
+    std::uint64_t block, std::shared_ptr<const LearnedRows> learned) const {
+  const auto& input = *in_flight_.at(block).input;
+  if (learned != nullptr) {
+    TROUPE_RETURN_IF_ERROR(input.check(*learned));
+  }
+  const auto& to = outputs_.at({input.part->id, input.type});
+  return InferBlock{
+      .nodes = input.nodes,
+      .first_row = to.first,
+      .to = to.rows,
+      .make = [input, learned = std::move(learned)](Executor& executor, MutMatrix rows) {
+        input.fill(executor, learned.get(), rows);
+        return std::uint64_t{0};
+      }};
+}
+
 void ExactInference::computed(std::uint64_t block, std::uint64_t edges) {
   const auto of = in_flight_.extract(block).mapped();
   ++blocks_done_;
@@ -349,7 +379,10 @@ std::map<ExactInference::OutputKey, std::shared_ptr<const Matrix>> ExactInferenc
 }
 
 net::InferResult ExactInference::finish() {
-  if (layer_ + 1 == stages_.size()) {
+  if (makes_inputs_) {
+    inputs_ = std::move(whole_);
+    inputs_layer_ = 0;
+  } else if (layer_ + 1 == stages_.size()) {
     logits_ = outputs();
     inputs_.clear();
   } else {
@@ -367,44 +400,13 @@ bool ExactInference::waits() const {
 }
 
 InferenceReport ExactInference::progress() const {
-  InferenceReport report{.layer = layer_, .layers = layers()};
+  InferenceReport report{.layer = layer_, .layers = static_cast<std::uint32_t>(stages_.size())};
   for (std::uint32_t i = 0; i < report.layers; ++i) {
     report.total += work_[i];
     report.done += i < layer_ ? work_[i] : 0;
   }
   report.done += work_done_;
   return report;
-}
-
-Result<net::ScoreResult> ExactInference::scores(const std::string& role) const {
-  const auto seeds = options_.seeds.find(role);
-  const auto type = seeds == options_.seeds.end() ? NodeTypeId{} : seeds->second->node_type;
-  const auto of_type = std::ranges::count_if(
-      logits_, [type](const auto& entry) { return entry.first.second == type; });
-  if (seeds == options_.seeds.end() || static_cast<std::size_t>(of_type) != host_.parts.size()) {
-    return Error(Errc::failed_precondition,
-                 fmt::format("evaluator of {}: asked for scores of \"{}\" before exact "
-                             "inference, or with no such seeds",
-                             host_.process, role));
-  }
-  net::ScoreResult result;
-  result.cols = static_cast<std::uint32_t>(output_of(stages_.back(), type).cols);
-  std::vector<float> outputs;
-  for (const auto& [key, logits] : logits_) {
-    if (key.second != type || !host_.scores(key.first)) {
-      continue;  // another host has this replica's scores
-    }
-    const auto& nodes = host_.parts.at(key.first)->nodes_of(type);
-    for (const auto position : owned_positions(seeds->second->global, nodes)) {
-      const auto local = nodes.local(seeds->second->global[position]);
-      const auto row = logits->view().row(local);
-      outputs.insert(outputs.end(), row.begin(), row.end());
-      result.positions.push_back(position);
-      append_label(host_.graph->node_types[raw(type)], nodes, local, result);
-    }
-  }
-  result.outputs = Segment::of(std::move(outputs));
-  return result;
 }
 
 }  // namespace troupe

@@ -10,6 +10,7 @@
 #include "runtime/feature/ready_batch.hpp"
 #include "runtime/graph/store.hpp"
 #include "runtime/nn/network.hpp"
+#include "runtime/run/exact_inputs.hpp"
 #include "runtime/run/in_place_stage.hpp"
 #include "runtime/run/inference_blocks.hpp"
 #include "runtime/run/inference_progress.hpp"
@@ -32,6 +33,7 @@ struct ExactInferenceOptions {
   EdgeDir dir = EdgeDir::in;
   std::vector<RowDecoder> decoders;  ///< Of the features, for the first layer
   std::map<std::string, std::shared_ptr<const SeedList>> seeds;  ///< By role
+  std::shared_ptr<const EmbeddingPlan> tables = nullptr;         ///< null: no rows are learned
   std::uint64_t block_bytes = nn::infer_block_bytes;
   /// Ends with the input rows of the network's last layer instead of the logits.
   bool embeddings = false;
@@ -55,6 +57,8 @@ struct BlockInferred {
 /// The stages that exact inference takes.
 std::vector<nn::InferStage> stages_of(const nn::Network& network, bool embeddings);
 
+/// Where rows are learned, layer 0 makes the rows that the network's first layer reads, and holders keep
+/// them as tensor 0; all hosts must have made them before the next layer begins.
 /// Lifecycle: per layer accept() and begin(); next() and, for each block whose answer has come or that needs
 ///   none, arrived(), a computation() and computed(), until that says so; then outputs(). Parameters are set before the first layer
 /// Threads:   one at a time; computations on any
@@ -65,14 +69,17 @@ class ExactInference {
   /// A block to be computed, after it was sampled with all neighbors and collected. Two are in flight at
   /// most.
   struct Ask {
-    std::uint64_t block = 0;             ///< Unique in the layer
-    std::uint64_t flow = 0;              ///< Its number in the trace; 0: none
-    std::optional<SampleBatch> request;  ///< None: nothing has to be sampled
+    std::uint64_t block = 0;               ///< Unique in the layer
+    std::uint64_t flow = 0;                ///< Its number in the trace; 0: none
+    std::optional<SampleBatch> request;    ///< None: nothing has to be sampled
+    std::optional<ReadLearned> read = {};  ///< Learned rows, of the part
+    PartId part{};
   };
 
   ExactInference(ExactInferenceOptions options, InferenceHost host);
 
-  std::uint32_t layers() const { return static_cast<std::uint32_t>(stages_.size()); }
+  /// Of requests.
+  std::uint32_t layers() const { return static_cast<std::uint32_t>(stages_.size()) + inputs(); }
   /// \errors failed_precondition: no such layer, or not the first one and no parameters yet
   Status check(std::uint32_t layer) const;
   /// The layer of a request is the next one. \errors as check()
@@ -88,6 +95,9 @@ class ExactInference {
   /// \param values  float32 [parameters of the network]
   /// \errors data_corruption: another number of them
   Status set_parameters(const Segment& values);
+  /// Where the learned rows stand that belong to the parameters.
+  void set_learned(std::uint32_t generation, std::uint64_t step);
+  bool makes_inputs() const { return makes_inputs_; }
   /// With the first layer the logits are dropped.
   void begin(std::uint32_t layer);
 
@@ -99,13 +109,17 @@ class ExactInference {
   void arrived(std::uint64_t block);
   /// The computation of a block that has arrived. \param ready  null: nothing was requested
   InferBlock computation(std::uint64_t block, std::shared_ptr<const ReadyBatch> ready) const;
+  /// The same of a block of inputs. \param learned  null: nothing was to be read
+  /// \errors data_corruption: another number of rows than was asked for
+  Result<InferBlock> input_computation(std::uint64_t block,
+                                       std::shared_ptr<const LearnedRows> learned) const;
   void computed(std::uint64_t block, std::uint64_t edges);
   /// All blocks of the layer are computed.
   bool done() const { return left_.empty() && in_flight_.empty(); }
   /// \requires done()
   std::map<OutputKey, std::shared_ptr<const Matrix>> outputs() const;
   /// The number of the tensor that holders keep the layer's outputs as.
-  std::uint32_t tensor() const { return layer_ + 1; }
+  std::uint32_t tensor() const { return makes_inputs_ ? 0 : layer_ + 1; }
   /// The outputs of the last layer become the logits. Nodes and edges of the layer.
   net::InferResult finish();
 
@@ -126,6 +140,7 @@ class ExactInference {
     InferenceBlock nodes;
     std::uint32_t round = 0;  ///< Begins when no block of an earlier round is left
     std::optional<InferBlock> in_place = {};
+    std::optional<InputBlock> input = {};
     bool arrived = false;
   };
   const nn::InferStage& stage() const { return stages_[layer_]; }
@@ -136,7 +151,11 @@ class ExactInference {
   std::shared_ptr<const SampleOptions> stage_sample() const;
   BlockInputs block_inputs(const Part& part, const nn::InferStage::Output& output) const;
   bool has_whole_graph() const { return host_.parts.size() == host_.book->parts(); }
-  void make_outputs();
+  /// Layers before those of the network.
+  std::uint32_t inputs() const { return options_.tables ? 1 : 0; }
+  bool reads_tensors() const { return layer_ + inputs() > 0; }
+  void begin_inputs();
+  void make_outputs(const std::vector<nn::InferStage::Output>& outputs);
   std::optional<std::vector<InPlaceBlock>> blocks_in_place() const;
   std::uint64_t flow(std::uint64_t block) const;
   Ask ask(std::uint64_t number, const Block& block) const;
@@ -150,7 +169,9 @@ class ExactInference {
   net::InferRequest request_;
   std::uint64_t turn_ = 0;
   std::optional<std::pair<net::InferRequest, net::InferResult>> finished_;
-  std::uint32_t layer_ = 0;
+  std::uint32_t layer_ = 0;  ///< of the network
+  bool makes_inputs_ = false;
+  ReadLearned learned_at_;  ///< Generation, step and `best` of the inputs
   std::shared_ptr<const SampleOptions> sample_;
   std::shared_ptr<const CollectOptions> collect_;
   std::deque<Block> left_;

@@ -68,7 +68,7 @@ class StageBuilder {
       if (of_.in_cols[t] == 0) {
         continue;
       }
-      if (stage_.stage > 0) {
+      if (stage_.stage > 0 || !stage_.inputs.empty()) {
         shared_->rows[t] = std::as_const(*stage_.inputs[t]).view();
         shared_->owners.push_back(stage_.inputs[t]);
       } else if (const auto stored = stored_rows(t)) {

@@ -43,7 +43,7 @@ struct InPlaceStage {
   const std::vector<RowDecoder>& decoders;                     ///< by node type, of the features
   const std::map<PartId, std::shared_ptr<const Part>>& parts;  ///< all of the graph
   Segment parameters = {};                                     ///< float32
-  WholeRows inputs = {};  ///< the outputs of the stage before; of the first stage none
+  WholeRows inputs = {};  ///< the outputs of the stage before; of the first stage none: features
   WholeRows outputs = {};
 
   std::uint64_t block_bytes = nn::infer_block_bytes;

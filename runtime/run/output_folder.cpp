@@ -2,6 +2,7 @@
 
 #include "runtime/base/files.hpp"
 #include "runtime/base/json_text.hpp"
+#include "runtime/run/table_source.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -188,6 +189,9 @@ Status clear_output(const fs::path& dir) {
   std::vector<fs::path> found(run_files.begin(), run_files.end());
   std::ranges::transform(found, found.begin(), [&](const auto& name) { return dir / name; });
   found.push_back(dir / "logs");
+  for (std::uint32_t part = 0; is_there(dir / table_file_name(part)); ++part) {
+    found.push_back(dir / table_file_name(part));
+  }
   std::error_code error;
   for (fs::directory_iterator entry(dir / "checkpoints", error), end; !error && entry != end;
        entry.increment(error)) {

@@ -30,6 +30,8 @@ Status write_predictions(const std::filesystem::path& dir, std::span<const Origi
 Status remove_predictions(const std::filesystem::path& dir);
 
 using ModelMetadata = std::map<std::string, std::string>;
+/// In the metadata of a model with learned rows: files_text() of those that belong to it, beside it.
+inline constexpr const char* learned_rows_key = "learned_rows";
 
 /// What of the options decides what a model computes from its parameters (not dropout).
 ModelMetadata model_metadata(const nn::ModelOptions& options);

@@ -7,9 +7,12 @@
 #include <array>
 #include <cerrno>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <fstream>
 #include <span>
+#include <sstream>
 #include <string>
+#include <utility>
 
 namespace troupe {
 namespace {
@@ -123,6 +126,56 @@ Result<FileInfo> write_table_file(const TableSource& from, std::uint32_t part,
     return file_error(path, "cannot write", errno);
   }
   return FileInfo{table_file_name(part), bytes, to_string(digest.digest())};
+}
+
+Result<std::vector<FileInfo>> write_table_files(const TableSource& from,
+                                                const std::filesystem::path& dir) {
+  std::vector<FileInfo> files;
+  for (std::uint32_t part = 0; part < from.parts(); ++part) {
+    TROUPE_ASSIGN_OR_RETURN(auto file, write_table_file(from, part, dir));
+    files.push_back(std::move(file));
+  }
+  return files;
+}
+
+Status BestRows::read(std::uint32_t part, const Take& take) const {
+  return of_.read(part, [&](const CopyPiece& piece) {
+    auto best = piece;
+    if (!best.best.empty()) {
+      best.rows = std::exchange(best.best, {});
+    }
+    best.state = {};
+    return take(best);
+  });
+}
+
+std::string files_text(const std::vector<FileInfo>& files) {
+  std::vector<std::string> words;
+  for (const auto& file : files) {
+    words.push_back(fmt::format("{} {} {}", file.path, file.bytes, file.checksum));
+  }
+  return fmt::format("{}", fmt::join(words, ", "));
+}
+
+Result<std::vector<FileInfo>> files_of_text(const std::string& text) {
+  std::vector<FileInfo> files;
+  std::istringstream in(text);
+  for (std::string file; std::getline(in, file, ',');) {
+    std::istringstream words(file);
+    FileInfo info;
+    std::string more;
+    const bool read = static_cast<bool>(words >> info.path >> info.bytes >> info.checksum);
+    if (!read || words >> more ||
+        info.path != table_file_name(static_cast<std::uint32_t>(files.size()))) {
+      return Error(Errc::data_corruption,
+                   fmt::format("learned rows: expected a name, bytes and a checksum of {}, found "
+                               "\"{}\"",
+                               table_file_name(static_cast<std::uint32_t>(files.size())),
+                               file.substr(0, 100)));
+    }
+    files.push_back(std::move(info));
+  }
+  return files;
 }
 
 Status TableFiles::read(std::uint32_t part, const Take& take) const {

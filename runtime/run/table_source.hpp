@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <string>
 #include <vector>
 
 namespace troupe {
@@ -38,6 +39,27 @@ std::string table_file_name(std::uint32_t part);
 /// \errors those of the source; failed_precondition: the disk
 Result<FileInfo> write_table_file(const TableSource& from, std::uint32_t part,
                                   const std::filesystem::path& dir);
+
+/// The same for each part. \errors as write_table_file()
+Result<std::vector<FileInfo>> write_table_files(const TableSource& from,
+                                                const std::filesystem::path& dir);
+
+/// What a model needs of a copy: the rows of the best epoch, or its own where none were kept, without the
+/// state of optimizers.
+class BestRows final : public TableSource {
+ public:
+  explicit BestRows(const TableSource& of) : of_(of) {}
+  std::uint32_t parts() const override { return of_.parts(); }
+  Status read(std::uint32_t part, const Take& take) const override;
+
+ private:
+  const TableSource& of_;
+};
+
+/// Files with their sizes and checksums as one line of text, for the metadata of a model.
+std::string files_text(const std::vector<FileInfo>& files);
+/// \errors data_corruption: not such a text
+Result<std::vector<FileInfo>> files_of_text(const std::string& text);
 
 /// The files of a checkpoint.
 class TableFiles final : public TableSource {

@@ -96,6 +96,30 @@ TEST_F(LearnedRowsRun, OfSeveralTypesAreTheSameInAllLayouts) {
   expect_same_in_all_layouts([this](const Settings& settings) { return run(settings); }, 3);
 }
 
+TEST_F(LearnedRowsRun, AreInferredExactlyTheSameInAllLayouts) {
+  const Settings exact{"eval.mode=exact", "train.epochs=1"};
+  expect_same_in_all_layouts(
+      [&](const Settings& settings) { return run(with_settings(exact, settings)); }, 3);
+}
+
+TEST_F(LearnedRowsRun, MayBeStaleWithTheSameBatches) {
+  const Settings stale{"train.epochs=8", "train.staleness=4", "sample.batch_size=16"};
+  ASSERT_OK_AND_ASSIGN(const auto exact, run({"train.epochs=8", "sample.batch_size=16"}));
+  for (const Settings& settings :
+       {Settings{}, Settings{"cluster.hosts=2", "partition.parts=3"},
+        Settings{"cluster.hosts=2", "cluster.trainers_per_host=2", "partition.parts=2",
+                 "cluster.network.latency_us=500"},
+        Settings{"cluster.hosts=2", "cluster.replicas=2", "partition.parts=2"},
+        Settings{"cluster.batches_in_flight=1"}}) {
+    SCOPED_TRACE(settings.empty() ? "plain" : settings.back());
+    ASSERT_OK_AND_ASSIGN(const auto record, run(with_settings(stale, settings)));
+    EXPECT_EQ(to_string(*record.batches), to_string(*exact.batches));
+    EXPECT_LT(record.epochs.back().loss, 0.9 * record.epochs.front().loss);
+    const auto& counters = record.epochs[0].counters;
+    EXPECT_EQ(counters.learned_rows, exact.epochs[0].counters.learned_rows) << "read once each";
+  }
+}
+
 TEST_F(LearnedRowsRun, CountDuplicatesOfDisjointTreesAndRanksWithoutABatch) {
   const Settings trees{"sample.disjoint=true", "sample.batch_size=50", "train.epochs=1"};
   expect_same_in_all_layouts(
@@ -121,21 +145,22 @@ TEST_F(LearnedRowsRun, AnotherSeedGivesOtherRows) {
   EXPECT_NE(one.tensors, other.tensors);
 }
 
-TEST(LearnedRowsAlone, TrainAGraphWithoutFeatures) {
+/// A graph without features, with evaluation of one kind.
+void expect_same_without_features(const std::string& evaluation) {
   const testing::ScratchFolder scratch;
   // Cora, whose features nothing reads.
   ASSERT_OK(testing::write_featureless_store(scratch.path() / "graph"));
-  const auto text =
-      fmt::format(R"({{
+  const auto text = fmt::format(R"({{
     "dataset": {{ "path": "{}" }},
     "sample": {{ "fanout": [5, 5], "batch_size": 16 }},
     "embedding": {{ "node": {{ "dim": 8 }} }},
     "model": {{ "kind": "gcn", "hidden": 8 }},
     "train": {{ "epochs": 2 }},
-    "eval": {{ "mode": "sampled" }},
+    "eval": {{ "mode": "{}" }},
     "output": "{}"
   }})",
-                  (scratch.path() / "graph").string(), (scratch.path() / "out").string());
+                                (scratch.path() / "graph").string(), evaluation,
+                                (scratch.path() / "out").string());
   expect_same_in_all_layouts(
       [&](const Settings& settings) -> Result<RunRecord> {
         TROUPE_ASSIGN_OR_RETURN(auto reading, parse_job(text, "", settings));
@@ -145,6 +170,13 @@ TEST(LearnedRowsAlone, TrainAGraphWithoutFeatures) {
         return testing::run_job(std::move(reading.job));
       },
       1);
+}
+
+TEST(LearnedRowsAlone, TrainAGraphWithoutFeatures) {
+  expect_same_without_features("sampled");
+}
+TEST(LearnedRowsAlone, AreInferredExactly) {
+  expect_same_without_features("exact");
 }
 
 }  // namespace

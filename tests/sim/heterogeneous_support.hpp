@@ -10,6 +10,8 @@
 #include <algorithm>
 #include <filesystem>
 #include <fmt/format.h>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -158,13 +160,17 @@ inline Status write_heterogeneous_store(const std::filesystem::path& out) {
 }
 
 /// 300 nodes of three classes without features, each with edges from four of its class.
-inline Status write_featureless_store(const std::filesystem::path& out) {
+/// \param features  of the nodes, row after row, where they are to have some
+inline Status write_featureless_store(const std::filesystem::path& out,
+                                      std::span<const float> features = {}) {
   constexpr std::uint64_t nodes = 300;
+  const auto columns = features.empty()
+                           ? std::optional<FeatureInfo>()
+                           : std::optional(FeatureInfo{DType::f32, features.size() / nodes, 1.0F});
   InlineExecutor executor;
   TROUPE_ASSIGN_OR_RETURN(auto writer, StoreWriter::create(out, {}, executor));
   const LabelInfo classes{LabelInfo::Kind::classes, 3};
-  TROUPE_ASSIGN_OR_RETURN(const auto node,
-                          writer.add_node_type({"node", nodes, std::nullopt, classes}));
+  TROUPE_ASSIGN_OR_RETURN(const auto node, writer.add_node_type({"node", nodes, columns, classes}));
   TROUPE_ASSIGN_OR_RETURN(const auto edge, writer.add_edge_type({"edge", node, node}));
   DrawStream draw(stream_key(9, {.domain = Domain::generators}), 0);
   std::vector<std::uint64_t> sources;
@@ -182,6 +188,9 @@ inline Status write_featureless_store(const std::filesystem::path& out) {
   TROUPE_RETURN_IF_ERROR(
       writer.add_edges(edge, {.sources = sources, .destinations = destinations}));
   TROUPE_RETURN_IF_ERROR(writer.add_labels(node, labels));
+  if (!features.empty()) {
+    TROUPE_RETURN_IF_ERROR(writer.add_features(node, std::as_bytes(features)));
+  }
   TROUPE_RETURN_IF_ERROR(writer.set_seeds("", "train", node, roles[0]));
   TROUPE_RETURN_IF_ERROR(writer.set_seeds("", "val", node, roles[1]));
   TROUPE_RETURN_IF_ERROR(writer.set_seeds("", "test", node, roles[2]));

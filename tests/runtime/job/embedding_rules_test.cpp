@@ -137,16 +137,25 @@ TEST(Embedding, WidensTheModelsInput) {
   EXPECT_EQ(job.model.types.nodes[0].cols, 8U);
   EXPECT_EQ(job.model.types.nodes[1].cols, 4U);
   EXPECT_EQ(job.model.types.nodes[2].cols, 0U);
-  EXPECT_FALSE(job.infers_exactly());
+  EXPECT_TRUE(job.infers_exactly());
 }
 
 TEST(Embedding, WhatIsNotBuiltIsRefused) {
   const std::string tables = R"({"paper": {"dim": 4}, "a/b": {"dim": 3}})";
   EXPECT_EQ(embedding_graph_problems(tables, {}, JobTrainer::own), "") << "a program knows";
   const auto exact = embedding_reading(tables);
-  EXPECT_EQ(to_string(check_against_graph(exact.job, embedding_graph())),
-            "/eval/mode: expected \"sampled\" with learned rows (embedding), found \"exact\", "
-            "which is not built yet for them\n");
+  EXPECT_EQ(to_string(check_against_graph(exact.job, embedding_graph())), "");
+}
+
+TEST(Embedding, WithoutTablesNothingIsStale) {
+  EXPECT_EQ(
+      to_string(embedding_reading(R"({"paper": {"dim": 4}})", {"train.staleness=4"}).problems), "");
+  EXPECT_EQ(to_string(embedding_reading("{}", {"train.staleness=4"}).problems),
+            "/train/staleness: expected 0 without learned rows (embedding), found 4\n");
+  EXPECT_NE(
+      to_string(embedding_reading(R"({"paper": {"dim": 4}})", {"train.staleness=65"}).problems)
+          .find("/train/staleness"),
+      std::string::npos);
 }
 
 TEST(Embedding, TablesAreInTheOrderOfNodeTypes) {

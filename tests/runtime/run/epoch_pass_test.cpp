@@ -101,6 +101,34 @@ TEST_F(PassTest, TrainsBatchesInOrderHoweverTheyArrive) {
   EXPECT_EQ(number_of(std::get<EpochPass::Train>(second).ready), 1U);
 }
 
+TEST_F(PassTest, KnowsTheNextBatchesAndTheStepsThatTrainThem) {
+  ahead_ = {.first = 4, .most = 4};
+  position_.global_step = 40;
+  auto pass = begin(options(20));
+  const auto requests = request_all(pass);
+  ASSERT_EQ(requests.size(), 4U);
+  for (const std::size_t i : {0U, 1U, 3U}) {
+    pass.put(requests[i].number, ready(requests[i].batch));
+  }
+  const auto known = [&](std::uint64_t most) {
+    std::vector<std::pair<std::uint64_t, std::uint64_t>> found;
+    for (const auto& [batch, step] : pass.ahead(most)) {
+      found.emplace_back(number_of(batch), step);
+    }
+    return found;
+  };
+  using Known = std::vector<std::pair<std::uint64_t, std::uint64_t>>;
+  EXPECT_EQ(known(9), (Known{{0, 40}, {1, 41}})) << "up to the one that is missing";
+  EXPECT_EQ(known(1), (Known{{0, 40}}));
+  ASSERT_TRUE(is<EpochPass::Train>(pass.next(at(0))));
+  EXPECT_EQ(known(9), (Known{{1, 41}}));
+  pass.put(requests[2].number, ready(requests[2].batch));
+  EXPECT_EQ(known(9), (Known{{1, 41}, {2, 42}, {3, 43}}));
+  ++position_.global_step;
+  pass.end_step();
+  EXPECT_EQ(known(9), (Known{{1, 41}, {2, 42}, {3, 43}}));
+}
+
 TEST_F(PassTest, ARequestHasTheJobsOptionsAndItsNumberInTheTrace) {
   auto of = options(6);
   of.sample = std::make_shared<const SampleOptions>();

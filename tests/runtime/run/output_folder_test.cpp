@@ -91,12 +91,15 @@ TEST_F(OutputFolder, IsClearedOfARunButNotOfItsStore) {
   leave_run(first(), "done");
   fs::create_directories(first() / "store");
   std::ofstream(first() / "model.safetensors") << "x";
+  std::ofstream(first() / "learned-0.bin") << "x";
+  std::ofstream(first() / "learned-1.bin") << "x";
   std::ofstream(first() / "notes.txt") << "mine";
 
   ASSERT_OK(clear_output(first()));
 
   EXPECT_EQ(*choose({.given = true}), first());
   EXPECT_FALSE(fs::exists(first() / "model.safetensors"));
+  EXPECT_FALSE(fs::exists(first() / "learned-1.bin"));
   EXPECT_FALSE(fs::exists(first() / "checkpoints" / "step-3"));
   EXPECT_TRUE(fs::exists(first() / "store"));
   EXPECT_TRUE(fs::exists(first() / "notes.txt"));
