@@ -56,10 +56,10 @@ TEST(StatePieces, AProcessGetsItsOwnRanksAndRankZeroTheTensors) {
   const auto at_second = piece_for(second, state, 0, 1000);
 
   EXPECT_EQ(at_first.blobs.size(), 2U);
-  EXPECT_EQ(at_first.blobs.at("tensor 4 of node type 1").size(), 7U);
+  EXPECT_EQ(at_first.blobs.at("tensor seen").size(), 7U);
   EXPECT_EQ(at_second.blobs.size(), 2U);
   EXPECT_TRUE(at_second.blobs.contains("rank 1"));
-  EXPECT_TRUE(at_second.blobs.at("tensor 4 of node type 1").empty());
+  EXPECT_TRUE(at_second.blobs.at("tensor seen").empty());
   EXPECT_EQ(at_second.step, 3U);
 }
 
