@@ -49,7 +49,7 @@ class EndOrSignal {
       result_ = std::move(result);
     }
     const std::uint64_t one = 1;
-    [[maybe_unused]] const auto written = write(event_, &one, sizeof one);
+    [[maybe_unused]] const auto written = ::write(event_, &one, sizeof one);
   }
   /// The run's result, or nothing if a signal came first. A signal counts once.
   std::optional<Outcome> wait() {
