@@ -1,8 +1,8 @@
 #include "actors/replica_client.hpp"
 
 #include "actors/offload.hpp"
-#include "runtime/feature/tensor_rows.hpp"
 #include "runtime/feature/tensor_messages.hpp"
+#include "runtime/feature/tensor_rows.hpp"
 #include "runtime/sample/one_hop.hpp"
 #include "runtime/wire/messages.hpp"
 #include "tests/actors/scripted_system.hpp"
