@@ -72,7 +72,9 @@ void Gate::on_request(net::Frame&& frame) {
       return;
     }
     if (entry != nullptr) {
-      target = served_.begin(head).value_or(caf::actor());
+      if (auto found = served_.begin(head)) {
+        target = *std::move(found);
+      }
       sink = sink_;
     }
   }

@@ -184,7 +184,7 @@ def main():
         line = {
             "kind": kind,
             "threads": options.threads,
-            "troupe_ms": mine,
+            "troupe_ms": round(mine, 1),
             "pyg_ms": round(its, 1),
             "edges": [edges, pyg_edges],
             "ratio": round(its / pyg_edges * edges / mine, 2),
