@@ -88,11 +88,12 @@ RUNS = (
     Run("dblp_graphsage", DBLP + "job.json", accuracy(93.28, 0.31, 5), data="dblp"),
     Run("dblp_rgcn", DBLP + "rgcn.json", accuracy(93.10, 0.17, 3), data="dblp"),
     Run("dblp_rgat", DBLP + "rgat.json", accuracy(88.47, 0.75, 3), data="dblp"),
+    # PyG's layers with layer norm between them, as hgt.json has it; its own recipe reaches 65.6.
     Run("dblp_hgt", DBLP + "hgt.json", accuracy(92.47, 1.34, 3), data="dblp"),
     Run("dblp_rgcn_learned", DBLP + "rgcn_learned.json", accuracy(92.60, 1.06, 3), data="dblp_learned"),
     Run("links_cora", "links/files.json", (*auc(90.84, 0.53, 3), Score("mrr", 0.375, 0.014, 3)), 3, "cora_links"),
     Run("links_dblp", DBLP + "links_files.json", (*auc(89.98, 0.01, 2), Score("mrr", 0.384, 0.006, 2)), 3, "dblp_links"),
-    Run("relations", "knowledge/relations.json", (*accuracy(95.08, 0.03, 2), Score("f1", 82.0, 0.3, 2)), 3, "triples_both_ways"),
+    Run("relations", "knowledge/relations.json", accuracy(95.08, 0.03, 2), 3, "triples_both_ways"),
     of_triples("transe", 0.289, *DISTANCES),
     of_triples("distmult", 0.262),
     of_triples("complex", 0.260),

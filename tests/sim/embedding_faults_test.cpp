@@ -70,9 +70,9 @@ class LearnedRowsFaults : public ::testing::Test {
         static_cast<void>(running->kill(*what.process, what.then));
       }
     };
-    if (what.at > 0) {  // long enough for the request to arrive
-      hooks.pause = [at = what.at](Rank rank, std::uint64_t step) {
-        return std::chrono::milliseconds(raw(rank) == 0 && step == at ? 100 : 0);
+    if (what.at > 0) {  // long enough for the request to arrive, also on a busy machine
+      hooks.pause = [at = what.at, most = what.process ? 100 : 400](Rank rank, std::uint64_t step) {
+        return std::chrono::milliseconds(raw(rank) == 0 && step == at ? most : 0);
       };
     }
     TROUPE_ASSIGN_OR_RETURN(const auto cluster,

@@ -97,7 +97,7 @@ class DeepWalk : public ::testing::Test {
     };
     if (what.at > 0) {  // long enough for the request to arrive
       hooks.pause = [at = what.at](Rank rank, std::uint64_t step) {
-        return std::chrono::milliseconds(raw(rank) == 0 && step == at ? 100 : 0);
+        return std::chrono::milliseconds(raw(rank) == 0 && step == at ? 300 : 0);
       };
     }
     TROUPE_ASSIGN_OR_RETURN(const auto cluster,
