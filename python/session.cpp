@@ -219,6 +219,13 @@ py::dict facts_of(const DistTensor& tensor) {
                   "shape"_a = tensor.shape(), "rows"_a = tensor.rows());
 }
 
+DType dtype_of(const std::string& name) {
+  if (const auto known = parse_dtype(name)) {
+    return *known;
+  }
+  throw py::value_error("no such dtype");
+}
+
 /// \param of    "nodes", "edges", "rows"
 /// \param what  place of the type, or number of rows
 /// \param init  kind, and standard deviation or bound
@@ -227,11 +234,7 @@ py::dict make_tensor(const Handle& handle, const std::string& name, const std::s
                      const std::pair<std::string, double>& init) {
   TensorOptions options{.shape = std::move(shape),
                         .init = {.kind = init.first, .std = init.second, .scale = init.second}};
-  const auto known = parse_dtype(dtype);
-  if (!known) {
-    throw py::value_error("no such dtype");
-  }
-  options.dtype = *known;
+  options.dtype = dtype_of(dtype);
   if (of == "rows") {
     options.of = TensorOf::rows;
     options.rows = what;
@@ -273,11 +276,8 @@ void write_tensor(const Handle& handle, const std::string& name, const py::buffe
   const std::span<const std::byte> bytes(static_cast<const std::byte*>(info.ptr),
                                          static_cast<std::size_t>(info.size * info.itemsize));
   auto of = value_of(handle.get().tensor(name));
-  const auto known = parse_dtype(dtype);
-  if (!known) {
-    throw py::value_error("no such dtype");
-  }
-  check(unlocked([&] { return of.put(ids, *known, bytes, add); }));
+  const auto numbers = dtype_of(dtype);
+  check(unlocked([&] { return of.put(ids, numbers, bytes, add); }));
 }
 
 void export_tensor(const Handle& handle, const std::string& name, const std::string& file) {

@@ -30,6 +30,13 @@ def _rows_of(rows):
     return int64_of(numpy.arange(rows.start, rows.stop, rows.step) if isinstance(rows, range) else rows)
 
 
+def _bfloat16_words(bits):
+    """Of float32, to the nearest, ties to even; a NaN stays one."""
+    nearest = (bits + numpy.uint32(0x7FFF) + ((bits >> 16) & 1)) >> 16
+    is_nan = (bits & 0x7FFFFFFF) > 0x7F800000
+    return numpy.where(is_nan, (bits >> 16) | 0x40, nearest).astype(numpy.uint16)
+
+
 class Tensor:
     """A tensor of a session, or a named column of nodes, which is read only.
 
@@ -73,8 +80,7 @@ class Tensor:
         values = values.detach() if hasattr(values, "detach") else values
         array = numpy.asarray(values)
         if self.dtype == "bf16" and not (isinstance(array, Bfloat16Words) or array.dtype == numpy.uint16):
-            words = numpy.ascontiguousarray(array, dtype=numpy.float32).view(numpy.uint32)
-            array = ((words + 0x7FFF + ((words >> 16) & 1)) >> 16).astype(numpy.uint16)  # to the nearest, ties to even
+            array = _bfloat16_words(numpy.ascontiguousarray(array, dtype=numpy.float32).view(numpy.uint32))
         wanted = numpy.dtype(_NUMPY.get(self.dtype, "u1"))
         if array.dtype.kind == "f" and wanted.kind != "f" and self.dtype != "bf16":
             raise TypeError(f"values: expected {self.dtype}, found {array.dtype}")

@@ -44,11 +44,12 @@ class Tensors(support.Scratch):
                 found = tensor.read([2, 7, 8, 0])
                 np.testing.assert_array_equal(found, [[[5], [6]], [[4], [5]], [[1], [1]], [[0], [0]]])
                 self.assertEqual(found.dtype.itemsize * 8, int(tensor.dtype[1:]))
-            brain = session.tensor("brain", (), dtype="bf16", rows=2)
+            brain = session.tensor("brain", (), dtype="bf16", rows=3)
             if session.rank == 0:
                 brain.write([1], np.float32(1.5))
+                brain.write([2], np.array(0x7FFFFFFF, np.uint32).view(np.float32))  # a NaN that rounding would carry over
             session.barrier()
-            np.testing.assert_array_equal(brain.read([0, 1]), [0, 0x3FC0])
+            np.testing.assert_array_equal(brain.read([0, 1, 2]), [0, 0x3FC0, 0x7FFF])
             buys = session.tensor("buys", (), dtype="i64", edge_type="buys")
             self.assertEqual(len(buys), 400)
             mine = session.edges("buys")
