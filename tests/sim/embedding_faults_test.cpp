@@ -78,23 +78,7 @@ class LearnedRowsFaults : public ::testing::Test {
     TROUPE_ASSIGN_OR_RETURN(const auto cluster,
                             SimulatedCluster::create(job, store, std::move(hooks)));
     running = cluster.get();
-    CheckpointFolderOptions options;
-    options.dir = checkpoints();
-    options.layout = cluster->layout();
-    options.flush = Flush::no;
-    const auto folder = std::make_shared<CheckpointFolder>(options);
-    RunSetup setup;
-    setup.write_checkpoint = [folder](const Checkpoint& kept) { return folder->write(kept); };
-    setup.newest_checkpoint = [folder]() -> std::shared_ptr<const Checkpoint> {
-      std::vector<SkippedCheckpoint> skipped;
-      auto found = folder->latest(skipped);
-      return found ? std::make_shared<const Checkpoint>(std::move(found->checkpoint)) : nullptr;
-    };
-    if (what.resume) {
-      setup.resume = setup.newest_checkpoint();
-      EXPECT_NE(setup.resume, nullptr);
-    }
-    return cluster->run(std::move(setup));
+    return cluster->run(testing::setup_with_checkpoints(*cluster, checkpoints(), what.resume));
   }
 
   static void disturb(SimulatedCluster& running, const Disturbance& what) {

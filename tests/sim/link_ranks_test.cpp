@@ -41,12 +41,7 @@ class LinkRanksOfRuns : public ::testing::Test {
                                                 "eval.metric=mrr", "sample.batch_size=128"}),
                               settings);
     TROUPE_ASSIGN_OR_RETURN(auto job, testing::cora_job(scratch_.path() / "out", all));
-    TROUPE_ASSIGN_OR_RETURN(const auto store, prepare_store(job, [](const std::string&) {}));
-    if (!fit_to_graph_or_print(job, store.info())) {
-      return Error(Errc::invalid_argument, "the job does not fit its data");
-    }
-    TROUPE_ASSIGN_OR_RETURN(const auto cluster, SimulatedCluster::create(job, store, {}));
-    return cluster->run();
+    return testing::run_whole(std::move(job));
   }
   std::vector<std::pair<std::int64_t, std::int64_t>> links(const char* role) const {
     const auto ends =

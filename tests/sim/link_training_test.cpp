@@ -188,12 +188,7 @@ class UnsupervisedTraining : public ::testing::Test {
                        "sample.batch_size=512"},
                       settings);
     TROUPE_ASSIGN_OR_RETURN(auto job, testing::cora_job(scratch_.path(), all));
-    TROUPE_ASSIGN_OR_RETURN(const auto store, prepare_store(job, [](const std::string&) {}));
-    if (!fit_to_graph_or_print(job, store.info())) {
-      return Error(Errc::invalid_argument, "the job does not fit its data");
-    }
-    TROUPE_ASSIGN_OR_RETURN(const auto cluster, SimulatedCluster::create(job, store, {}));
-    return cluster->run();
+    return testing::run_whole(std::move(job));
   }
   testing::ScratchFolder scratch_;
 };

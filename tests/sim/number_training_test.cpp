@@ -76,13 +76,7 @@ class NumberTraining : public ::testing::Test {
     if (!reading.problems.empty()) {
       return Error(Errc::invalid_argument, to_string(reading.problems));
     }
-    TROUPE_ASSIGN_OR_RETURN(const auto store,
-                            prepare_store(reading.job, [](const std::string&) {}));
-    if (!fit_to_graph_or_print(reading.job, store.info())) {
-      return Error(Errc::invalid_argument, "the job does not fit its data");
-    }
-    TROUPE_ASSIGN_OR_RETURN(const auto cluster, SimulatedCluster::create(reading.job, store, {}));
-    return cluster->run();
+    return testing::run_whole(std::move(reading.job));
   }
 
   testing::TempDir temp_;

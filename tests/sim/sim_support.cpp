@@ -3,8 +3,12 @@
 #include "launcher/prepare_store.hpp"
 #include "launcher/read_job.hpp"
 #include "runtime/job/job_file.hpp"
+#include "runtime/run/checkpoint.hpp"
+#include "tests/support/expect.hpp"
 
 #include <fmt/format.h>
+#include <memory>
+#include <utility>
 
 namespace troupe::testing {
 
@@ -28,15 +32,40 @@ Result<Job> cora_job(const std::filesystem::path& output, std::vector<std::strin
   return std::move(reading.job);
 }
 
-Result<RunRecord> run_job(Job job, ClusterHooks hooks) {
+Result<RunResult> run_whole(Job job, ClusterHooks hooks) {
   TROUPE_ASSIGN_OR_RETURN(const auto store, prepare_store(job, [](const std::string&) {}));
   if (!fit_to_graph_or_print(job, store.info())) {
     return Error(Errc::invalid_argument, "the job does not fit its data");
   }
   TROUPE_ASSIGN_OR_RETURN(const auto cluster,
                           SimulatedCluster::create(job, store, std::move(hooks)));
-  TROUPE_ASSIGN_OR_RETURN(const auto ended, cluster->run());
-  return ended.record;
+  return cluster->run();
+}
+
+Result<RunRecord> run_job(Job job, ClusterHooks hooks) {
+  TROUPE_ASSIGN_OR_RETURN(auto ended, run_whole(std::move(job), std::move(hooks)));
+  return std::move(ended.record);
+}
+
+RunSetup setup_with_checkpoints(const SimulatedCluster& cluster,
+                                const std::filesystem::path& folder, bool resume) {
+  CheckpointFolderOptions options;
+  options.dir = folder;
+  options.layout = cluster.layout();
+  options.flush = Flush::no;
+  const auto keeper = std::make_shared<CheckpointFolder>(std::move(options));
+  RunSetup setup;
+  setup.write_checkpoint = [keeper](const Checkpoint& kept) { return keeper->write(kept); };
+  setup.newest_checkpoint = [keeper]() -> std::shared_ptr<const Checkpoint> {
+    std::vector<SkippedCheckpoint> skipped;
+    auto found = keeper->latest(skipped);
+    return found ? std::make_shared<const Checkpoint>(std::move(found->checkpoint)) : nullptr;
+  };
+  if (resume) {
+    setup.resume = setup.newest_checkpoint();
+    EXPECT_NE(setup.resume, nullptr);
+  }
+  return setup;
 }
 
 Result<RunRecord> run_cora(const std::filesystem::path& output, std::vector<std::string> overrides,

@@ -20,6 +20,14 @@ Result<Job> cora_job(const std::filesystem::path& output, std::vector<std::strin
 /// Prepares the stores and runs the job to its end.
 Result<RunRecord> run_job(Job job, ClusterHooks hooks = {});
 
+/// The same, with all that the run gives.
+Result<RunResult> run_whole(Job job, ClusterHooks hooks = {});
+
+/// A run that keeps its checkpoints in a folder, and takes the newest of them where all go back.
+/// \param resume  goes on from the newest, which has to be there
+RunSetup setup_with_checkpoints(const SimulatedCluster& cluster,
+                                const std::filesystem::path& folder, bool resume);
+
 /// The same for cora_job. Stores are kept in `output` and reused between runs.
 Result<RunRecord> run_cora(const std::filesystem::path& output, std::vector<std::string> overrides,
                            ClusterHooks hooks = {});

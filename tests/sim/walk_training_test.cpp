@@ -103,23 +103,8 @@ class DeepWalk : public ::testing::Test {
     TROUPE_ASSIGN_OR_RETURN(const auto cluster,
                             SimulatedCluster::create(job, store, std::move(hooks)));
     running = cluster.get();
-    CheckpointFolderOptions options;
-    options.dir = scratch_.path() / "checkpoints";
-    options.layout = cluster->layout();
-    options.flush = Flush::no;
-    const auto folder = std::make_shared<CheckpointFolder>(options);
-    RunSetup setup;
-    setup.write_checkpoint = [folder](const Checkpoint& kept) { return folder->write(kept); };
-    setup.newest_checkpoint = [folder]() -> std::shared_ptr<const Checkpoint> {
-      std::vector<SkippedCheckpoint> skipped;
-      auto found = folder->latest(skipped);
-      return found ? std::make_shared<const Checkpoint>(std::move(found->checkpoint)) : nullptr;
-    };
-    if (what.resume) {
-      setup.resume = setup.newest_checkpoint();
-      EXPECT_NE(setup.resume, nullptr);
-    }
-    return cluster->run(std::move(setup));
+    return cluster->run(
+        testing::setup_with_checkpoints(*cluster, scratch_.path() / "checkpoints", what.resume));
   }
 
   static void expect_same(const RunResult& found, const RunResult& right) {
@@ -295,12 +280,7 @@ class WalksWithLayers : public ::testing::Test {
          "task.walk.length=4", "task.walk.window=2", "train.epochs=2", "sample.batch_size=256"},
         settings);
     TROUPE_ASSIGN_OR_RETURN(auto job, testing::cora_job(scratch_.path(), all));
-    TROUPE_ASSIGN_OR_RETURN(const auto store, prepare_store(job, [](const std::string&) {}));
-    if (!fit_to_graph_or_print(job, store.info())) {
-      return Error(Errc::invalid_argument, "the job does not fit its data");
-    }
-    TROUPE_ASSIGN_OR_RETURN(const auto cluster, SimulatedCluster::create(job, store, {}));
-    return cluster->run();
+    return testing::run_whole(std::move(job));
   }
   testing::ScratchFolder scratch_;
 };

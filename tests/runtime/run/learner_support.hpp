@@ -56,6 +56,33 @@ inline Batch two_nodes(std::vector<std::uint32_t> seeds, std::vector<std::int64_
   return b;
 }
 
+/// The same nodes, sampled over two hops of which the second finds nothing new.
+inline Batch two_hops_of(Batch batch) {
+  auto sampled = *batch.sampled;
+  sampled.hops = 2;
+  sampled.nodes[0].hop_end = {2, 2, 2};
+  sampled.edges[0].row_begin = {0, 2, 2};
+  batch.sampled = std::make_shared<const SampledBatch>(std::move(sampled));
+  return batch;
+}
+
+/// Two nodes; links 0 -> 1 and 1 -> 1 with two negatives each, of which one repeats its link.
+inline Batch links_of_two_nodes() {
+  Batch batch = two_nodes({0, 1, 1, 1, 0, 1, 0, 0}, {});
+  auto sampled = *batch.sampled;
+  sampled.links = BatchLinks{.edge_type = {},
+                             .source_type = {},
+                             .destination_type = {},
+                             .sources = {0, 1},
+                             .destinations = {1, 1},
+                             .negative_sources = {0, 0, 1, 0},
+                             .negative_destinations = {0, 1, 0, 1},
+                             .labels = {},
+                             .times = {}};
+  batch.sampled = std::make_shared<const SampledBatch>(std::move(sampled));
+  return batch;
+}
+
 /// A hundred steps on a batch halve its loss.
 inline void expect_learns(Learner& learner, const Batch& batch) {
   InlineExecutor executor;

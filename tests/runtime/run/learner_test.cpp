@@ -74,17 +74,6 @@ std::vector<float> statistics_of(const Learner& learner) {
   return values;
 }
 
-/// The same nodes, sampled over two hops of which the second finds nothing new.
-Batch two_hops(std::vector<std::uint32_t> seeds, std::vector<std::int64_t> labels) {
-  Batch batch = two_nodes(std::move(seeds), std::move(labels));
-  auto sampled = *batch.sampled;
-  sampled.hops = 2;
-  sampled.nodes[0].hop_end = {2, 2, 2};
-  sampled.edges[0].row_begin = {0, 2, 2};
-  batch.sampled = std::make_shared<const SampledBatch>(std::move(sampled));
-  return batch;
-}
-
 LearnerOptions with_batch_norm() {
   auto o = options();
   o.model.layers = 2;
@@ -100,8 +89,10 @@ TEST(Learner, RunningStatisticsMoveByATenthWhateverOptimizerAndClipDo) {
   sgd.optimizer.kind = "sgd";
   const auto one = make(with_batch_norm());
   const auto other = make(sgd);
-  ASSERT_OK_AND_ASSIGN(const auto share, one->compute(executor, two_hops({0, 1}, {1, 0})));
-  ASSERT_OK_AND_ASSIGN(const auto same, other->compute(executor, two_hops({0, 1}, {1, 0})));
+  ASSERT_OK_AND_ASSIGN(const auto share,
+                       one->compute(executor, two_hops_of(two_nodes({0, 1}, {1, 0}))));
+  ASSERT_OK_AND_ASSIGN(const auto same,
+                       other->compute(executor, two_hops_of(two_nodes({0, 1}, {1, 0}))));
   ASSERT_EQ(same.weight, 2U);
   const auto before = statistics_of(*one);
   ASSERT_FALSE(before.empty());
@@ -130,8 +121,9 @@ TEST(Learner, RunningStatisticsOfTwoRanksAreTheirMeanBySeeds) {
   InlineExecutor executor;
   const auto first = make(with_batch_norm());
   const auto second = make(with_batch_norm());
-  ASSERT_OK_AND_ASSIGN(const auto a, first->compute(executor, two_hops({0, 1, 0}, {1, 0, 1})));
-  ASSERT_OK_AND_ASSIGN(const auto b, second->compute(executor, two_hops({1}, {0})));
+  ASSERT_OK_AND_ASSIGN(const auto a,
+                       first->compute(executor, two_hops_of(two_nodes({0, 1, 0}, {1, 0, 1}))));
+  ASSERT_OK_AND_ASSIGN(const auto b, second->compute(executor, two_hops_of(two_nodes({1}, {0}))));
   std::vector<float> mean(a.gradient.size());
   for (std::size_t i = 0; i < mean.size(); ++i) {
     mean[i] = (0.0F + a.gradient[i] + b.gradient[i]) / 4;

@@ -23,23 +23,6 @@ LearnerOptions link_learner(const std::string& decoder, const std::string& loss)
   return o;
 }
 
-/// Two nodes; links 0 -> 1 and 1 -> 1 with two negatives each, of which one repeats its link.
-Batch link_batch() {
-  Batch batch = two_nodes({0, 1, 1, 1, 0, 1, 0, 0}, {});
-  auto sampled = *batch.sampled;
-  sampled.links = BatchLinks{.edge_type = {},
-                             .source_type = {},
-                             .destination_type = {},
-                             .sources = {0, 1},
-                             .destinations = {1, 1},
-                             .negative_sources = {0, 0, 1, 0},
-                             .negative_destinations = {0, 1, 0, 1},
-                             .labels = {},
-                             .times = {}};
-  batch.sampled = std::make_shared<const SampledBatch>(std::move(sampled));
-  return batch;
-}
-
 /// The gradient of a batch against differences of its loss, parameter by parameter.
 void expect_gradient(const LearnerOptions& options, const Batch& batch) {
   InlineExecutor executor;
@@ -75,7 +58,7 @@ TEST(LinkLearner, GradientsOfEveryLossAndDecoderEqualDifferences) {
       if (loss.name == "margin") {
         options.link_loss.margin = 30;  // far from the kink
       }
-      expect_gradient(options, link_batch());
+      expect_gradient(options, links_of_two_nodes());
     }
   }
 }
@@ -83,7 +66,7 @@ TEST(LinkLearner, GradientsOfEveryLossAndDecoderEqualDifferences) {
 TEST(LinkLearner, LearnsItsLinks) {
   auto options = link_learner("mlp", "bce");
   options.optimizer.lr = 0.5;
-  Batch batch = link_batch();
+  Batch batch = links_of_two_nodes();
   auto sampled = *batch.sampled;
   sampled.links->negative_sources = {1, 1};
   sampled.links->negative_destinations = {0, 0};
@@ -96,7 +79,7 @@ TEST(LinkLearner, OutputsAreAScoreAndThoseOfItsNegatives) {
   InlineExecutor executor;
   const auto learner = make(link_learner("dot", "bce"));
 
-  ASSERT_OK_AND_ASSIGN(const auto out, learner->outputs(executor, link_batch()));
+  ASSERT_OK_AND_ASSIGN(const auto out, learner->outputs(executor, links_of_two_nodes()));
 
   ASSERT_EQ(out.rows(), 2U);
   ASSERT_EQ(out.cols(), 3U);
@@ -109,10 +92,11 @@ TEST(LinkLearner, OutputsAreAScoreAndThoseOfItsNegatives) {
 TEST(LinkLearner, AWeightIsTheNumberOfTerms) {
   InlineExecutor executor;
   ASSERT_OK_AND_ASSIGN(const auto bce,
-                       make(link_learner("dot", "bce"))->compute(executor, link_batch()));
+                       make(link_learner("dot", "bce"))->compute(executor, links_of_two_nodes()));
   EXPECT_EQ(bce.weight, 6U);
-  ASSERT_OK_AND_ASSIGN(const auto softmax,
-                       make(link_learner("dot", "softmax"))->compute(executor, link_batch()));
+  ASSERT_OK_AND_ASSIGN(
+      const auto softmax,
+      make(link_learner("dot", "softmax"))->compute(executor, links_of_two_nodes()));
   EXPECT_EQ(softmax.weight, 2U);
 }
 
@@ -124,7 +108,7 @@ TEST(LinkLearner, ABatchWithoutNegativesTeachesAMarginNothing) {
     sampled.links->negative_destinations.clear();
   };
 
-  ASSERT_OK_AND_ASSIGN(const auto share, compute_changed(*learner, link_batch(), without));
+  ASSERT_OK_AND_ASSIGN(const auto share, compute_changed(*learner, links_of_two_nodes(), without));
 
   EXPECT_EQ(share.weight, 0U);
   EXPECT_TRUE(share.gradient.empty());
@@ -132,15 +116,15 @@ TEST(LinkLearner, ABatchWithoutNegativesTeachesAMarginNothing) {
 
 TEST(LinkLearner, RefusesBatchesThatDoNotFit) {
   const auto learner = make(link_learner("dot", "bce"));
-  EXPECT_ERROR(compute_changed(*learner, link_batch(),
+  EXPECT_ERROR(compute_changed(*learner, links_of_two_nodes(),
                                [](SampledBatch& sampled, Batch&) { sampled.links.reset(); }),
                Errc::failed_precondition, "expected a batch of links, found one of nodes");
-  EXPECT_ERROR(compute_changed(*learner, link_batch(),
+  EXPECT_ERROR(compute_changed(*learner, links_of_two_nodes(),
                                [](SampledBatch& sampled, Batch&) {
                                  sampled.links->destination_type = NodeTypeId{3};
                                }),
                Errc::failed_precondition, "found node type 3");
-  EXPECT_ERROR(compute_changed(*learner, link_batch(),
+  EXPECT_ERROR(compute_changed(*learner, links_of_two_nodes(),
                                [](SampledBatch& sampled, Batch&) {
                                  sampled.links->negative_sources.push_back(0);
                                  sampled.links->negative_destinations.push_back(0);
@@ -165,7 +149,7 @@ TEST(LinkLearner, RefusesOptionsThatMakeNoTask) {
 
 /// Edges with labels, of the same links.
 Batch labelled_batch(PooledVector<float> labels) {
-  Batch batch = link_batch();
+  Batch batch = links_of_two_nodes();
   auto sampled = *batch.sampled;
   sampled.links->negative_sources.clear();
   sampled.links->negative_destinations.clear();
