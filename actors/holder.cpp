@@ -17,6 +17,7 @@
 #include <map>
 #include <optional>
 #include <random>
+#include <type_traits>
 #include <variant>
 
 namespace troupe {
@@ -96,26 +97,11 @@ caf::message message_of(EmbeddingPart::Reply reply) {
 
 void carry_out(Holder* self, LearnedReplica::Todo todo);
 
-template <class Message>
-struct AnswerTo;
-template <>
-struct AnswerTo<FollowLearned> {
-  using Type = LearnedState;
-};
-template <>
-struct AnswerTo<ReadCopy> {
-  using Type = CopyPiece;
-};
-template <>
-struct AnswerTo<PullLearned> {
-  using Type = LearnedEvent;
-};
-
 /// Asks another replica.
 void ask_other(Holder* self, const LearnedReplica::Question& question) {
   std::visit(
       [&]<class Message>(const Message& message) {
-        using Answer = typename AnswerTo<Message>::Type;
+        using Answer = typename std::remove_cvref_t<decltype(net::method_of<Message>)>::Reply;
         auto& state = self->state;
         state.asks->request<Answer>(
             state.others, Ref<Message>(message), [self](const Result<Ref<Answer>>& answer) {
@@ -180,18 +166,20 @@ void rank_tensor(Holder* self, const Ref<RankEntities>& rank) {
         });
 }
 
+/// Answers the current request.
+void answer_done(Holder* self, const Status& status) {
+  auto promise = self->make_response_promise();
+  deliver(promise, status ? Result<net::Done>(net::Done{}) : Result<net::Done>(status.error()));
+}
+
 /// Tensors of a user's program: in the mailbox, one operation or read after the other.
 caf::message_handler tensors_behavior(Holder* self) {
-  const auto done = [self](const Status& applied) {
-    auto promise = self->make_response_promise();
-    deliver(promise, applied ? Result<net::Done>(net::Done{}) : Result<net::Done>(applied.error()));
-  };
   return {
-      [self, done](const Ref<MakeTensor>& make) {
-        done(self->state.held.make(*self->state.part, *make));
+      [self](const Ref<MakeTensor>& make) {
+        answer_done(self, self->state.held.make(*self->state.part, *make));
       },
-      [self, done](const Ref<WriteTensor>& write) {
-        done(self->state.held.write(*self->state.part, *write));
+      [self](const Ref<WriteTensor>& write) {
+        answer_done(self, self->state.held.write(*self->state.part, *write));
       },
       [self](const Ref<ReadTensor>& read) {
         auto promise = self->make_response_promise();
@@ -305,10 +293,7 @@ caf::behavior holder(Holder* self, std::shared_ptr<const Part> part,
               });
       },
       [self](const Ref<StoreTensor>& message) {
-        auto promise = self->make_response_promise();
-        const auto stored = self->state.tensors.store(*self->state.part, *message);
-        deliver(promise,
-                stored ? Result<net::Done>(net::Done{}) : Result<net::Done>(stored.error()));
+        answer_done(self, self->state.tensors.store(*self->state.part, *message));
       },
       run_continuation,
   }

@@ -135,10 +135,7 @@ void end(Self* self, const Error& why) {
   state.path->fail_all(why);
   answer_takes(state);
   break_collectives(self, why);
-  if (const auto waits = std::exchange(state.learned_waits, std::nullopt)) {
-    auto promise = *waits;
-    promise.deliver(to_caf(why));
-  }
+  learned_failed(self, why);
 }
 
 CountedEpoch count_epoch(State& state) {

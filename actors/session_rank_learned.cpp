@@ -32,7 +32,7 @@ bool begin_request(Self* self) {
   return true;
 }
 
-/// Answers the request under way, if it was not told before.
+/// Answers the request under way, unless it was answered before.
 template <class Reply>
 void end_request(Self* self, Result<Reply> reply) {
   if (const auto waits = std::exchange(self->state.learned_waits, std::nullopt)) {

@@ -79,7 +79,7 @@ void next_batch(Self* self);
 void ask_single(Self* self, const Ref<SampleBatch>& request, BatchClient::Answer then);
 
 // session_rank_learned.cpp
-/// A share of learned rows was refused, or nobody keeps it: whoever waits, or asks next, is told.
+/// A share of learned rows was refused, or no holder keeps it: the request that waits, or the next one, fails.
 void learned_failed(Self* self, const Error& why);
 void gather_learned(Self* self, const GatherLearned& request);
 void share_learned(Self* self, const ShareLearned& request);

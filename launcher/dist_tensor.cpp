@@ -5,13 +5,10 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <fstream>
+#include <numeric>
 
 namespace troupe {
 namespace {
-
-Error handle_error(const std::string& name, const std::string& what) {
-  return {Errc::invalid_argument, fmt::format("tensor \"{}\": {}", name, what)};
-}
 
 std::vector<NodeId> as_nodes(std::span<const std::uint64_t> ids) {
   std::vector<NodeId> nodes(ids.size());
@@ -27,7 +24,7 @@ Status check_rows(const DistTensor::State& tensor, std::span<const std::uint64_t
   const auto stranger =
       std::ranges::find_if(rows, [&](std::uint64_t row) { return row >= tensor.rows; });
   if (stranger != rows.end()) {
-    return handle_error(tensor.info.name,
+    return tensor_error(tensor.info.name,
                         fmt::format("expected rows below {}, got {}", tensor.rows, *stranger));
   }
   return ok_status();
@@ -79,13 +76,11 @@ Result<BatchColumn> DistTensor::read(std::span<const NodeId> nodes) const {
 
 Result<BatchColumn> DistTensor::read_range(std::uint64_t first, std::uint64_t count) const {
   if (first > state_->rows || count > state_->rows - first) {
-    return handle_error(name(), fmt::format("expected rows below {}, got {} from {} on",
+    return tensor_error(name(), fmt::format("expected rows below {}, got {} from {} on",
                                             state_->rows, count, first));
   }
   std::vector<std::uint64_t> ids(count);
-  for (std::uint64_t i = 0; i < count; ++i) {
-    ids[i] = first + i;
-  }
+  std::iota(ids.begin(), ids.end(), first);
   return read(ids);
 }
 
@@ -99,7 +94,7 @@ Status DistTensor::put(std::span<const std::uint64_t> ids, DType dtype,
   }
   TROUPE_RETURN_IF_ERROR(check_rows(*state_, ids));
   if (dtype != state_->info.dtype || values.size() != ids.size() * row_bytes()) {
-    return handle_error(name(), fmt::format("expected {} rows of {} {}, got {} bytes of {}",
+    return tensor_error(name(), fmt::format("expected {} rows of {} {}, got {} bytes of {}",
                                             ids.size(), to_string(state_->info.dtype),
                                             shape_text(shape()), values.size(), to_string(dtype)));
   }

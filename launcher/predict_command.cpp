@@ -79,7 +79,7 @@ Status check_launch(const Job& job, const Say& say) {
   return ok_status();
 }
 
-Status check_time(const Job& job) {
+Status check_exact(const Job& job) {
   if (job.sample.time.given()) {
     return Error(
         Errc::unimplemented,
@@ -150,7 +150,7 @@ Result<NodeTypeId> node_type_of(const Job& job, const PredictArguments& argument
 Status predict(const PreparedRun& run, const PredictArguments& arguments, const Say& say) {
   const auto& job = run.job;
   const auto& store = run.store;
-  TROUPE_RETURN_IF_ERROR(check_time(job));
+  TROUPE_RETURN_IF_ERROR(check_exact(job));
   TROUPE_RETURN_IF_ERROR(check_embeddings(job, arguments.embeddings));
   RunSetup setup;
   TROUPE_RETURN_IF_ERROR(read_setup(job, arguments.model, setup));

@@ -52,13 +52,11 @@ void print_outcome(const Report& report, const Job& job) {
   }
   if (job.train.staleness > 0) {
     std::printf("no digests of parameters and rows: with train.staleness they depend on timing\n");
-    std::printf("%.1f s, report in %s\n", report.run_seconds,
-                (job.output / "report.json").string().c_str());
-    return;
-  }
-  std::printf("parameters %s\n", to_string(record.parameters).c_str());
-  for (const auto& table : record.tensors) {
-    std::printf("rows       %s of %s\n", to_string(table.rows).c_str(), table.name.c_str());
+  } else {
+    std::printf("parameters %s\n", to_string(record.parameters).c_str());
+    for (const auto& table : record.tensors) {
+      std::printf("rows       %s of %s\n", to_string(table.rows).c_str(), table.name.c_str());
+    }
   }
   std::printf("%.1f s, report in %s\n", report.run_seconds,
               (job.output / "report.json").string().c_str());

@@ -44,6 +44,9 @@ struct SessionPlace {
   std::shared_ptr<const HostContext> host;
 };
 
+/// An invalid_argument that names a tensor.
+Error tensor_error(const std::string& name, const std::string& what);
+
 struct DistTensor::State {
   Session::State* session = nullptr;
   std::uint32_t number = 0;

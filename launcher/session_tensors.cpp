@@ -3,12 +3,14 @@
 #include "runtime/base/digest.hpp"
 #include "runtime/base/even_share.hpp"
 #include "runtime/base/pooled_vector.hpp"
+#include "runtime/graph/directory.hpp"
 #include "runtime/graph/npy.hpp"
 
 #include <algorithm>
 #include <cstring>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <numeric>
 
 namespace troupe {
 namespace {
@@ -29,11 +31,8 @@ struct TensorPlacement {
     if (tensor.options.of == TensorOf::nodes) {
       return book.owner(tensor.options.node_type, static_cast<NodeId>(row));
     }
-    const std::uint64_t least = tensor.rows / book.parts();
-    const std::uint64_t more = tensor.rows % book.parts();
-    const std::uint64_t larger = (least + 1) * more;  // rows of parts with one more
-    const auto part = row < larger ? row / (least + 1) : more + (row - larger) / least;
-    return static_cast<PartId>(part);
+    const DirectorySlices even{tensor.rows, book.parts()};
+    return even.part_of(static_cast<OriginalId>(row));
   }
   Share range(PartId part) const {
     if (tensor.options.of == TensorOf::nodes) {
@@ -79,19 +78,27 @@ Error of_tensor(const DistTensor::State& tensor, Error why) {
   return std::move(why).with(fmt::format("tensor \"{}\"", tensor.info.name));
 }
 
-Error tensor_error(const std::string& name, const std::string& what) {
-  return {Errc::invalid_argument, fmt::format("tensor \"{}\": {}", name, what)};
-}
-
-std::string names_of(const Session::State& state) {
-  std::vector<std::string> names;
-  for (const auto& [name, tensor] : state.tensors) {
-    names.push_back(fmt::format("\"{}\"", name));
+Result<std::shared_ptr<DistTensor::State>> find_tensor(const Session::State& state,
+                                                       const std::string& name) {
+  const auto found = state.tensors.find(name);
+  if (found != state.tensors.end()) {
+    return found->second;
   }
-  return names.empty() ? "none was made" : fmt::format("{}", fmt::join(names, ", "));
+  std::vector<std::string> names;
+  for (const auto& [made, tensor] : state.tensors) {
+    names.push_back(fmt::format("\"{}\"", made));
+  }
+  return Error(
+      Errc::not_found,
+      fmt::format("tensor \"{}\": expected one of the tensors made ({})", name,
+                  names.empty() ? "none was made" : fmt::format("{}", fmt::join(names, ", "))));
 }
 
 }  // namespace
+
+Error tensor_error(const std::string& name, const std::string& what) {
+  return {Errc::invalid_argument, fmt::format("tensor \"{}\": {}", name, what)};
+}
 
 // ---- what a tensor is ----
 
@@ -242,13 +249,7 @@ Result<DistTensor> Session::make_tensor(const std::string& name, const TensorOpt
 Status Session::delete_tensor(const std::string& name) {
   auto& s = *state_;
   TROUPE_RETURN_IF_ERROR(s.status);
-  const auto found = s.tensors.find(name);
-  if (found == s.tensors.end()) {
-    return Error(
-        Errc::not_found,
-        fmt::format("tensor \"{}\": expected one of the tensors made ({})", name, names_of(s)));
-  }
-  const auto tensor = found->second;
+  TROUPE_ASSIGN_OR_RETURN(const auto tensor, find_tensor(s, name));
   TROUPE_RETURN_IF_ERROR(s.agree(fmt::format("deleting tensor \"{}\"", name)));
   if (s.rank() == 0) {
     const auto gone = s.tell_parts(
@@ -264,13 +265,8 @@ Status Session::delete_tensor(const std::string& name) {
 }
 
 Result<DistTensor> Session::tensor(const std::string& name) {
-  const auto found = state_->tensors.find(name);
-  if (found == state_->tensors.end()) {
-    return Error(Errc::not_found,
-                 fmt::format("tensor \"{}\": expected one of the tensors made ({})", name,
-                             names_of(*state_)));
-  }
-  return DistTensor(found->second);
+  TROUPE_ASSIGN_OR_RETURN(auto found, find_tensor(*state_, name));
+  return DistTensor(std::move(found));
 }
 
 Result<DistTensor> Session::column(const std::string& name, NodeTypeId node_type) {
@@ -373,13 +369,12 @@ Status Session::State::each_rows(const DistTensor::State& tensor, const EachRows
   const auto piece = rows_per_piece(tensor.info.row_bytes());
   for (std::uint64_t first = 0; first < tensor.rows; first += piece) {
     std::vector<std::uint64_t> rows(std::min(piece, tensor.rows - first));
-    for (std::size_t i = 0; i < rows.size(); ++i) {
-      rows[i] = first + i;
+    std::iota(rows.begin(), rows.end(), first);
+    if (tensor.options.of != TensorOf::nodes) {
+      TROUPE_RETURN_IF_ERROR(each(rows, rows));
+      continue;
     }
-    auto places = rows;
-    if (tensor.options.of == TensorOf::nodes) {
-      TROUPE_ASSIGN_OR_RETURN(places, original_ids(rows, tensor.options.node_type));
-    }
+    TROUPE_ASSIGN_OR_RETURN(const auto places, original_ids(rows, tensor.options.node_type));
     TROUPE_RETURN_IF_ERROR(each(rows, places));
   }
   return ok_status();

@@ -204,12 +204,19 @@ Status HeldTensors::make(const Part& part, const MakeTensor& request) {
   return ok_status();
 }
 
+Result<const HeldTensors::Tensor*> HeldTensors::find(const Part& part, std::uint32_t tensor) const {
+  const auto found = tensors_.find(tensor);
+  if (found == tensors_.end()) {
+    return Error(Errc::not_found,
+                 fmt::format("tensor {} of part {}: not there", tensor, raw(part.id)));
+  }
+  return &found->second;
+}
+
 Status HeldTensors::apply(const Part& part, const MakeTensor& request) {
   if (request.gone) {
-    if (tensors_.erase(request.tensor) == 0) {
-      return Error(Errc::not_found,
-                   fmt::format("tensor {} of part {}: not there", request.tensor, raw(part.id)));
-    }
+    TROUPE_RETURN_IF_ERROR(find(part, request.tensor));
+    tensors_.erase(request.tensor);
     return ok_status();
   }
   TROUPE_RETURN_IF_ERROR(check_make(part, request));
@@ -273,12 +280,8 @@ Status HeldTensors::write(const Part& part, const WriteTensor& request) {
   if (!next) {
     return ok_status();
   }
-  const auto found = tensors_.find(request.tensor);
-  if (found == tensors_.end()) {
-    return Error(Errc::not_found,
-                 fmt::format("tensor {} of part {}: not there", request.tensor, raw(part.id)));
-  }
-  auto& tensor = found->second;
+  TROUPE_RETURN_IF_ERROR(find(part, request.tensor));
+  auto& tensor = tensors_.at(request.tensor);
   const auto places = request.places();
   TROUPE_RETURN_IF_ERROR(check(tensor, part, places, request.row_bytes));
   const auto row_bytes = tensor.row_bytes;
@@ -308,12 +311,8 @@ Status HeldTensors::write(const Part& part, const WriteTensor& request) {
 }
 
 Result<TensorRows> HeldTensors::read(const Part& part, const ReadTensor& request) const {
-  const auto found = tensors_.find(request.tensor);
-  if (found == tensors_.end()) {
-    return Error(Errc::not_found,
-                 fmt::format("tensor {} of part {}: not there", request.tensor, raw(part.id)));
-  }
-  const auto& tensor = found->second;
+  TROUPE_ASSIGN_OR_RETURN(const auto* const found, find(part, request.tensor));
+  const auto& tensor = *found;
   const auto places = request.places();
   TROUPE_RETURN_IF_ERROR(check(tensor, part, places, request.row_bytes));
   Buffer buffer(places.size() * tensor.row_bytes);

@@ -41,6 +41,8 @@ class HeldTensors {
   /// Whether an operation is the writer's next one; false: it was applied before.
   Result<bool> is_next(const Part& part, Rank writer, std::uint64_t operation) const;
   Status apply(const Part& part, const MakeTensor& request);
+  /// \errors not_found
+  Result<const Tensor*> find(const Part& part, std::uint32_t tensor) const;
   static Status check(const Tensor& tensor, const Part& part, const TensorPlaces& places,
                       std::uint64_t row_bytes);
 

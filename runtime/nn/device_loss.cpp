@@ -1,36 +1,12 @@
 #include "runtime/nn/device_loss.hpp"
 
+#include "runtime/nn/ops/by_row.hpp"
+
 #include <algorithm>
 #include <cstring>
 #include <utility>
 
 namespace troupe::nn {
-namespace {
-
-/// The seeds of each row, in their order: where each row's begin, and which they are.
-struct SeedsByRow {
-  std::vector<std::uint32_t> begin;
-  std::vector<std::uint32_t> seeds;
-};
-
-SeedsByRow seeds_by_row(std::span<const std::uint32_t> row_of_seed, std::size_t rows) {
-  SeedsByRow lists{.begin = std::vector<std::uint32_t>(rows + 1),
-                   .seeds = std::vector<std::uint32_t>(row_of_seed.size())};
-  for (const std::uint32_t row : row_of_seed) {
-    ++lists.begin[row + 1];
-  }
-  for (std::size_t row = 0; row < rows; ++row) {
-    lists.begin[row + 1] += lists.begin[row];
-  }
-  std::vector<std::uint32_t> next(lists.begin.begin(), lists.begin.end() - 1);
-  for (std::size_t seed = 0; seed < row_of_seed.size(); ++seed) {
-    lists.seeds[next[row_of_seed[seed]]++] = static_cast<std::uint32_t>(seed);
-  }
-  return lists;
-}
-
-}  // namespace
-
 DeviceLoss::DeviceLoss(BlockOps& ops)
     : ops_(ops), inputs_(ops.memory()), grad_(ops.memory()), sum_(ops.memory()) {}
 
@@ -52,13 +28,13 @@ std::span<const T> DeviceLoss::at(std::size_t place, std::size_t count) const {
 }
 
 ConstMatrix DeviceLoss::compute(const SeedLoss& loss, ConstMatrix rows) {
-  const auto lists = seeds_by_row(loss.row_of_seed, rows.rows);
+  const ByRow<std::uint32_t> seeds(loss.row_of_seed, rows.rows);
   staging_.clear();
   const auto labels = staged(loss.labels);
   const auto targets = staged(loss.targets.flat());
   const auto row_of_seed = staged(loss.row_of_seed);
-  const auto begin = staged(std::span<const std::uint32_t>(lists.begin));
-  const auto by_row = staged(std::span<const std::uint32_t>(lists.seeds));
+  const auto begin = staged(std::span<const std::uint32_t>(seeds.offsets));
+  const auto by_row = staged(std::span<const std::uint32_t>(seeds.list));
   there_ = inputs_.get(staging_.size()).data();
   ops_.upload(staging_.data(), there_, staging_.size());
 
@@ -69,8 +45,8 @@ ConstMatrix DeviceLoss::compute(const SeedLoss& loss, ConstMatrix rows) {
   const MutMatrix grad = grad_.matrix(rows.rows, rows.cols);
   ops_.seed_loss({.loss = there,
                   .rows = rows,
-                  .row_begin = at<std::uint32_t>(begin, lists.begin.size()),
-                  .by_row = at<std::uint32_t>(by_row, lists.seeds.size()),
+                  .row_begin = at<std::uint32_t>(begin, seeds.offsets.size()),
+                  .by_row = at<std::uint32_t>(by_row, seeds.list.size()),
                   .grad_rows = grad,
                   .sum = sum_.get(1).data()});
   weight_ = known_terms(loss);

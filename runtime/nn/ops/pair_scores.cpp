@@ -1,12 +1,12 @@
 #include "runtime/nn/ops/pair_scores.hpp"
 
 #include "runtime/base/assert.hpp"
+#include "runtime/nn/ops/by_row.hpp"
 #include "runtime/nn/ops/linear.hpp"
 #include "runtime/nn/ops/row_kernels.hpp"
 
 #include <algorithm>
 #include <functional>
-#include <numeric>
 #include <vector>
 
 namespace troupe::nn {
@@ -32,25 +32,6 @@ float product_of_three(const float* a, const float* r, const float* b, std::size
   return dot_row(scratch.data(), b, cols);
 }
 
-/// Pairs by the row that they have at one end, in their order.
-struct PairsByRow {
-  std::vector<std::size_t> offsets;  ///< [rows + 1]
-  std::vector<std::uint32_t> pairs;
-
-  PairsByRow(std::span<const std::uint32_t> row_of, std::size_t rows)
-      : offsets(rows + 1), pairs(row_of.size()) {
-    for (const auto row : row_of) {
-      TROUPE_ASSERT(row < rows, "a pair's row", row, rows);
-      ++offsets[row + 1];
-    }
-    std::partial_sum(offsets.begin(), offsets.end(), offsets.begin());
-    auto next = offsets;
-    for (std::uint32_t pair = 0; pair < row_of.size(); ++pair) {
-      pairs[next[row_of[pair]]++] = pair;
-    }
-  }
-};
-
 /// One end of the pairs, and where its gradient goes.
 struct End {
   std::span<const std::uint32_t> row_of;
@@ -60,14 +41,14 @@ struct End {
 };
 
 void add_end(Executor& executor, const End& end, ConstMatrix relations, ConstMatrix grad) {
-  const PairsByRow by_row(end.row_of, end.to.rows);
+  const ByRow<std::size_t> by_row(end.row_of, end.to.rows);
   const std::size_t cols = end.to.cols;
   for_each_chunk(executor, end.to.rows, [&](std::size_t first, std::size_t count) {
     std::vector<float> mixed(cols);
     for (std::size_t row = first; row < first + count; ++row) {
       float* const to = end.to.row(row).data();
       for (std::size_t i = by_row.offsets[row]; i < by_row.offsets[row + 1]; ++i) {
-        const std::uint32_t pair = by_row.pairs[i];
+        const std::uint32_t pair = by_row.list[i];
         const float* const other = end.others.row(end.other_of[pair]).data();
         if (relations.data == nullptr) {
           add_scaled_row(other, grad.row(pair)[0], to, cols);
