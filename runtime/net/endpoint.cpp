@@ -124,7 +124,7 @@ void Endpoint::request(Frame&& frame, std::uint64_t reply_bytes, Answer answer,
   entry.submitted = s.now();
   entry.deadline =
       entry.submitted + std::min(deadline.value_or(s.options.deadline), longest_deadline);
-  auto& placed = s.entries.emplace(id, std::move(entry)).first->second;
+  auto& placed = s.entries.insert(id, std::move(entry));
   if (now) {
     s.transmit(placed, std::move(frame));
   } else {
@@ -170,7 +170,7 @@ void Endpoint::tick(Clock::time_point scheduled) {
 void Endpoint::on_answer(std::uint64_t link_number, Frame&& frame) {
   auto& s = *state_;
   const auto bytes = frame.size_bytes();
-  State::Entries::node_type node;  // let go without the lock
+  State::Entry entry;  // let go without the lock
   bool oversized = false;
   {
     const std::lock_guard guard(s.mutex);
@@ -178,22 +178,22 @@ void Endpoint::on_answer(std::uint64_t link_number, Frame&& frame) {
       return;
     }
     s.stats.bytes_received += bytes;
-    const auto place = s.entries.find(frame.head.request);
-    if (place == s.entries.end() || !place->second.sent) {
+    const auto id = frame.head.request;
+    const auto* const open = s.entries.find(id);
+    if (open == nullptr || !open->sent) {
       ++s.stats.dropped;
       return;
     }
     if (frame.head.kind == FrameKind::too_large &&
-        frame.head.max_reply_bytes > place->second.most_reply_bytes) {
-      return take_size(place->first, frame.head.max_reply_bytes);
+        frame.head.max_reply_bytes > open->most_reply_bytes) {
+      return take_size(id, frame.head.max_reply_bytes);
     }
     ++s.stats.replies;
-    oversized = is_oversized(frame.head.kind, bytes, place->second.most_reply_bytes);
+    oversized = is_oversized(frame.head.kind, bytes, open->most_reply_bytes);
     s.stats.oversized += oversized ? 1U : 0U;
-    node = s.release(place, bytes);
-    s.send_queued(s.lanes[node.mapped().lane]);
+    entry = s.release(id, bytes);
+    s.send_queued(s.lanes[entry.lane]);
   }
-  const auto& entry = node.mapped();
   if (oversized) {
     entry.answer(oversized_answer(frame, entry.most_reply_bytes));
   } else if (frame.head.kind == FrameKind::failure) {
@@ -206,7 +206,7 @@ void Endpoint::on_answer(std::uint64_t link_number, Frame&& frame) {
 /// The peer keeps an answer of so many bytes: the request waits for room for it, at its old place.
 void Endpoint::take_size(std::uint64_t id, std::uint64_t bytes) {
   auto& s = *state_;
-  auto& entry = s.entries.at(id);
+  auto& entry = *s.entries.find(id);
   s.land(entry, sizeof(FrameHeader));
   ++s.stats.asked_again;
   entry.sent = false;
@@ -338,7 +338,7 @@ void Endpoint::finish(std::unique_lock<std::mutex> guard, const Error& why) {
   const auto link = std::exchange(s.link, nullptr);
   const auto handler = std::exchange(s.handler, nullptr);
   const auto source = std::exchange(s.options.source, nullptr);
-  const auto entries = std::exchange(s.entries, {});
+  auto entries = std::exchange(s.entries, {});
   std::vector<std::map<std::uint64_t, Frame>> queues;
   for (auto& lane : s.lanes) {
     queues.push_back(std::exchange(lane.queue, {}));
@@ -348,8 +348,8 @@ void Endpoint::finish(std::unique_lock<std::mutex> guard, const Error& why) {
   s.serving_bytes = 0;
   guard.unlock();  // all that was taken out is freed without it
   handler->on_ending(why);
-  for (const auto& [id, entry] : entries) {
-    entry.answer(why);
+  for (const auto id : entries.ids()) {
+    entries.find(id)->answer(why);
   }
   handler->on_link_down(why);
 }

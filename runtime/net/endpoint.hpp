@@ -3,6 +3,7 @@
 /// Requests and answers between two peers: windows and the queues in front of them on the requesting
 /// side, admission on the serving side, and going on over a new link when one breaks. Knows no
 /// actors; `actors/` puts proxies and a reply sink on top.
+#include "runtime/base/once_function.hpp"
 #include "runtime/net/link.hpp"
 
 #include <array>
@@ -137,7 +138,7 @@ class RequestHandler {
 ///   kept alive by a timer until the recovery deadline
 class Endpoint final : public std::enable_shared_from_this<Endpoint> {
  public:
-  using Answer = std::function<void(Result<Frame>)>;
+  using Answer = OnceFunction<void(Result<Frame>)>;
 
   Endpoint(std::shared_ptr<Link> link, std::shared_ptr<RequestHandler> handler,
            EndpointOptions options);

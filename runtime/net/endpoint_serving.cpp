@@ -26,19 +26,19 @@ void Endpoint::on_request(std::uint64_t link_number, Frame&& frame) {
 bool Endpoint::admit(const Frame& frame) {
   auto& s = *state_;
   const auto id = frame.head.request;
-  const auto same = s.serving.find(id);
-  if (same != s.serving.end() && same->second.kept) {
-    same->second.most_reply_bytes = frame.head.max_reply_bytes;
+  auto* const same = s.serving.find(id);
+  if (same != nullptr && same->kept) {
+    same->most_reply_bytes = frame.head.max_reply_bytes;
     give_kept(id);
     return false;
   }
-  if (id == 0 || same != s.serving.end()) {  // sent again: its answer is still to come
+  if (id == 0 || same != nullptr) {  // sent again: its answer is still to come
     ++s.stats.dropped;
     return false;
   }
   const auto bytes = saturating_add(frame.size_bytes(), frame.head.max_reply_bytes);
   if (fits(s.serving_bytes, bytes, s.options.serving_bytes, s.serving.empty())) {
-    s.serving.emplace(id, State::Serving{bytes, frame.head.max_reply_bytes, {}});
+    s.serving.insert(id, State::Serving{bytes, frame.head.max_reply_bytes, {}});
     s.serving_bytes = saturating_add(s.serving_bytes, bytes);
     return true;
   }
@@ -63,15 +63,14 @@ void Endpoint::answer_peer(const FrameHeader& to, FrameKind kind, Frame&& frame)
   frame.head.method = to.method;
   frame.head.max_reply_bytes = 0;
   const std::lock_guard guard(s.mutex);
-  const auto found = s.serving.find(to.request);
-  if (found == s.serving.end() || found->second.kept) {
+  const auto* const found = s.serving.find(to.request);
+  if (found == nullptr || found->kept) {
     return;
   }
-  if (s.link && kind == FrameKind::reply && frame.size_bytes() > found->second.most_reply_bytes) {
+  if (s.link && kind == FrameKind::reply && frame.size_bytes() > found->most_reply_bytes) {
     return keep_answer(to.request, std::move(frame));
   }
-  s.serving_bytes -= found->second.bytes;
-  s.serving.erase(found);
+  s.serving_bytes -= s.serving.take(to.request).bytes;
   if (s.link) {
     ++s.stats.served;
     s.send(std::move(frame));
@@ -80,7 +79,7 @@ void Endpoint::answer_peer(const FrameHeader& to, FrameKind kind, Frame&& frame)
 
 void Endpoint::keep_answer(std::uint64_t id, Frame&& frame) {
   auto& s = *state_;
-  auto& serving = s.serving.at(id);
+  auto& serving = *s.serving.find(id);
   s.serving_bytes -= std::exchange(serving.bytes, frame.size_bytes());
   s.serving_bytes = saturating_add(s.serving_bytes, serving.bytes);
   serving.kept = std::make_unique<Frame>(std::move(frame));
@@ -96,34 +95,31 @@ void Endpoint::keep_answer(std::uint64_t id, Frame&& frame) {
 /// Sends a kept answer, or its size to a peer that has announced less.
 void Endpoint::give_kept(std::uint64_t id) {
   auto& s = *state_;
-  const auto found = s.serving.find(id);
-  auto& kept = *found->second.kept;
-  const auto bytes = kept.size_bytes();
-  if (bytes > found->second.most_reply_bytes) {
+  const auto& found = *s.serving.find(id);
+  const auto bytes = found.kept->size_bytes();
+  if (bytes > found.most_reply_bytes) {
     Frame size;
     size.head.kind = FrameKind::too_large;
     size.head.request = id;
-    size.head.method = kept.head.method;
+    size.head.method = found.kept->head.method;
     size.head.max_reply_bytes = bytes;
     return s.send(std::move(size));
   }
-  Frame answer = std::move(kept);
-  s.serving_bytes -= found->second.bytes;
-  s.serving.erase(found);
+  const auto answered = s.serving.take(id);
+  s.serving_bytes -= answered.bytes;
   ++s.stats.served;
-  s.send(std::move(answer));
+  s.send(std::move(*answered.kept));
 }
 
 /// Drops an answer that was not fetched in time: its peer has given up, or is served again.
 void Endpoint::drop_kept(std::uint64_t id) {
   auto& s = *state_;
-  std::unique_ptr<Frame> dropped;  // freed without the lock
+  State::Serving dropped;  // freed without the lock
   const std::lock_guard guard(s.mutex);
-  const auto found = s.serving.find(id);
-  if (found != s.serving.end() && found->second.kept) {
-    dropped = std::move(found->second.kept);
-    s.serving_bytes -= found->second.bytes;
-    s.serving.erase(found);
+  const auto* const found = s.serving.find(id);
+  if (found != nullptr && found->kept) {
+    dropped = s.serving.take(id);
+    s.serving_bytes -= dropped.bytes;
   }
 }
 

@@ -63,7 +63,7 @@ void Endpoint::State::transmit(Entry& entry, Frame&& frame) {
 }
 
 void Endpoint::State::enqueue(std::uint64_t id, Frame&& frame) {
-  auto& lane = lanes[entries.at(id).lane];
+  auto& lane = lanes[entries.find(id)->lane];
   const auto bytes = frame.size_bytes();
   lane.queued_bytes += bytes;
   lane.stats.max_queued_bytes = std::max(lane.stats.max_queued_bytes, lane.queued_bytes);
@@ -72,7 +72,8 @@ void Endpoint::State::enqueue(std::uint64_t id, Frame&& frame) {
 }
 
 void Endpoint::State::resend() {
-  for (auto& [id, entry] : entries) {
+  for (const auto id : entries.ids()) {
+    const auto& entry = *entries.find(id);
     if (entry.sent) {
       ++stats.resent;
       send(Frame(*entry.again));
@@ -92,7 +93,7 @@ bool Endpoint::State::window_has_room(const Lane& lane, std::uint64_t cost) cons
 
 void Endpoint::State::send_queued(Lane& lane) {
   while (!lane.queue.empty()) {
-    auto& entry = entries.at(lane.queue.begin()->first);
+    auto& entry = *entries.find(lane.queue.begin()->first);
     if (!window_has_room(lane, entry.cost())) {
       return;
     }
@@ -119,32 +120,28 @@ void Endpoint::State::land(const Entry& entry, std::uint64_t answer_bytes) {
   }
 }
 
-Endpoint::State::Entries::node_type Endpoint::State::release(Entries::iterator place,
-                                                             std::uint64_t answer_bytes) {
-  auto node = entries.extract(place);
-  const std::uint64_t id = node.key();
-  const Entry& entry = node.mapped();
+Endpoint::State::Entry Endpoint::State::release(std::uint64_t id, std::uint64_t answer_bytes) {
+  auto entry = entries.take(id);
   auto& lane = lanes[entry.lane];
   if (entry.sent) {
     land(entry, answer_bytes);
   } else if (const auto waiting = lane.queue.extract(id)) {
     lane.queued_bytes -= waiting.mapped().size_bytes();
   }
-  return node;
+  return entry;
 }
 
 Endpoint::State::Answers Endpoint::State::take_expired(Clock::time_point now) {
   std::vector<std::pair<Clock::time_point, std::uint64_t>> due;
-  for (const auto& [id, entry] : entries) {
+  entries.for_each([&](std::uint64_t id, const Entry& entry) {
     if (entry.deadline <= now) {
       due.emplace_back(entry.deadline, id);
     }
-  }
+  });
   std::ranges::sort(due);
   Answers expired;
   for (const auto& [deadline, id] : due) {
-    const auto node = release(entries.find(id));
-    Entry& entry = node.mapped();
+    Entry entry = release(id);
     ++stats.expired;
     const auto state =
         interrupted_at
@@ -162,10 +159,12 @@ Endpoint::State::Answers Endpoint::State::take_expired(Clock::time_point now) {
   return expired;
 }
 
-std::optional<Clock::time_point> Endpoint::State::first_deadline() const {
-  const auto first = std::ranges::min_element(
-      entries, {}, [](const auto& entry) { return entry.second.deadline; });
-  return first == entries.end() ? std::nullopt : std::optional(first->second.deadline);
+std::optional<Clock::time_point> Endpoint::State::first_deadline() {
+  std::optional<Clock::time_point> first;
+  entries.for_each([&](std::uint64_t /*id*/, const Entry& entry) {
+    first = std::min(first.value_or(entry.deadline), entry.deadline);
+  });
+  return first;
 }
 
 Error Endpoint::State::refusal(const Lane& lane, const Entry& entry, std::uint64_t bytes) const {

@@ -3,6 +3,7 @@
 /// What an Endpoint keeps. For the sources of Endpoint only.
 #include "runtime/net/endpoint.hpp"
 #include "runtime/net/flight_peak.hpp"
+#include "runtime/net/request_table.hpp"
 
 #include <array>
 #include <cstddef>
@@ -64,7 +65,6 @@ struct Endpoint::State {
     std::uint64_t most_reply_bytes = 0;
     std::unique_ptr<Frame> kept;  // the answer, which is larger than that
   };
-  using Entries = std::map<std::uint64_t, Entry>;  // by request id
   using Answers = std::vector<std::pair<Answer, Error>>;
 
   State(std::shared_ptr<Link> l, std::shared_ptr<RequestHandler> h, EndpointOptions o);
@@ -84,10 +84,10 @@ struct Endpoint::State {
   /// \param answer_bytes  of the frame that came for it; 0: none
   void land(const Entry& entry, std::uint64_t answer_bytes);
   /// Takes an entry out and frees its share of the window or the queue; send_queued() may follow.
-  Entries::node_type release(Entries::iterator place, std::uint64_t answer_bytes = 0);
+  Entry release(std::uint64_t id, std::uint64_t answer_bytes = 0);
   Answers take_expired(Clock::time_point now);
   /// Of all entries: looked for once in a deadline's time, which is less work than to keep them sorted.
-  std::optional<Clock::time_point> first_deadline() const;
+  std::optional<Clock::time_point> first_deadline();
   Error refusal(const Lane& lane, const Entry& entry, std::uint64_t bytes) const;
   Error lost(Clock::time_point now) const;  // \requires interrupted
 
@@ -104,12 +104,12 @@ struct Endpoint::State {
 
   // Requesting side.
   std::uint64_t next_request = 1;
-  Entries entries;
+  RequestTable<Entry> entries;
   std::optional<Clock::time_point> tick_at;
   std::array<Lane, traffic_classes> lanes;
 
   // Serving side.
-  std::map<std::uint64_t, Serving> serving;  // by request id
+  RequestTable<Serving> serving;
   std::uint64_t serving_bytes = 0;
 };
 

@@ -3,6 +3,7 @@
 /// The serving half of a link as a table: what is exported to the peer at which address, and which of
 /// the peer's requests have no answer yet. Knows no actors.
 #include "runtime/net/frame.hpp"
+#include "runtime/net/request_table.hpp"
 
 #include <algorithm>
 #include <cstdint>
@@ -45,18 +46,16 @@ class ServedTargets {
     if (found == exports_.end()) {
       return std::nullopt;
     }
-    open_[request.request] = request;
+    if (auto* const again = open_.find(request.request)) {
+      *again = request;
+    } else {
+      open_.insert(request.request, FrameHeader(request));
+    }
     return found->second.handle;
   }
   /// Closes a request that is to be answered. Nothing: it is closed already.
   std::optional<FrameHeader> end(std::uint64_t request) {
-    const auto found = open_.find(request);
-    if (found == open_.end()) {
-      return std::nullopt;
-    }
-    const auto head = found->second;
-    open_.erase(found);
-    return head;
+    return open_.find(request) != nullptr ? std::optional(open_.take(request)) : std::nullopt;
   }
 
   /// Removes all; open requests get no answer. The handles are returned, so that
@@ -66,7 +65,7 @@ class ServedTargets {
     for (auto& [target, one] : std::exchange(exports_, {})) {
       handles.push_back(std::move(one.handle));
     }
-    open_.clear();
+    open_ = {};
     return handles;
   }
 
@@ -75,21 +74,24 @@ class ServedTargets {
     Handle handle;
     std::uint64_t incarnation = 0;
   };
+  /// In the order of their numbers: frames are sent for them.
   std::vector<FrameHeader> take_orphans(std::uint64_t target) {
     std::vector<FrameHeader> orphans;
-    std::erase_if(open_, [&](const auto& request) {
-      const bool orphan = request.second.target == target;
-      if (orphan) {
-        orphans.push_back(request.second);
+    open_.for_each([&](std::uint64_t /*id*/, const FrameHeader& head) {
+      if (head.target == target) {
+        orphans.push_back(head);
       }
-      return orphan;
     });
+    std::ranges::sort(orphans, {}, &FrameHeader::request);
+    for (const auto& head : orphans) {
+      open_.take(head.request);
+    }
     return orphans;
   }
 
   std::map<std::uint64_t, Export> exports_;
   std::map<std::uint64_t, std::uint64_t> incarnations_;  ///< Last one at each address
-  std::map<std::uint64_t, FrameHeader> open_;  ///< By request; ordered: it is walked to send frames
+  RequestTable<FrameHeader> open_;
 };
 
 }  // namespace troupe::net
