@@ -21,7 +21,8 @@ set(troupe_common_headers <algorithm> <array> <atomic> <chrono> <condition_varia
 add_library(troupe_options INTERFACE)
 target_include_directories(troupe_options INTERFACE ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR})
 target_compile_options(troupe_options INTERFACE
-  -ffp-contract=off)  # the same bits whatever the compiler fuses (design, section 4)
+  -ffp-contract=off  # the same bits whatever the compiler fuses (design, section 4)
+  -fno-math-errno)   # roots in vectors, with the same bits; nobody reads errno after one
 if(TROUPE_WARNINGS)
   target_compile_options(troupe_options INTERFACE
     -Wall -Wextra -Wconversion -Wsign-conversion -Wnon-virtual-dtor $<$<BOOL:${TROUPE_WERROR}>:-Werror>)

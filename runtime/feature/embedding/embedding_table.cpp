@@ -1,10 +1,14 @@
 #include "runtime/feature/embedding/embedding_table.hpp"
 
 #include "runtime/base/even_share.hpp"
+#include "runtime/base/pooled_vector.hpp"
+#include "runtime/base/prefetch_row.hpp"
+#include "runtime/base/radix_sort.hpp"
 #include "runtime/feature/embedding/initial_rows.hpp"
 #include "runtime/feature/embedding/sparse_optimizer.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <fmt/format.h>
 
@@ -32,7 +36,16 @@ void in_chunks(Executor& executor, std::uint64_t count, Body body) {
 struct Touch {
   std::uint64_t local;
   const float* gradient;
+
+  std::array<std::uint64_t, 1> key() const { return {local}; }
 };
+
+/// Rows that are updated soon lie anywhere in tables that no cache holds.
+constexpr std::size_t rows_ahead = 8;
+
+void prefetch(std::span<const float> row) {
+  prefetch_row(std::as_bytes(row));
+}
 
 }  // namespace
 
@@ -117,14 +130,21 @@ void EmbeddingTable::start(Executor& executor) {
 
 void EmbeddingTable::apply(Executor& executor, std::span<const Gradients> shares,
                            std::uint64_t weight, std::uint64_t number) {
-  std::vector<Touch> touches;
+  std::size_t touched = 0;
+  for (const auto& share : shares) {
+    touched += share.nodes.size();
+  }
+  PooledVector<Touch> unsorted;
+  unsorted.reserve(touched);
   for (const auto& share : shares) {
     for (std::size_t i = 0; i < share.nodes.size(); ++i) {
-      touches.push_back({nodes_.local(share.nodes[i]), share.rows.row(i).data()});
+      unsorted.push_back({nodes_.local(share.nodes[i]), share.rows.row(i).data()});
     }
   }
-  std::ranges::stable_sort(touches, {}, &Touch::local);
-  std::vector<std::size_t> begins;  // of the touches of each row
+  PooledVector<Touch> scratch(unsorted.size());
+  const std::span<const Touch> touches =
+      radix_sort(std::span<Touch>(unsorted), std::span<Touch>(scratch), executor);
+  PooledVector<std::size_t> begins;  // of the touches of each row
   for (std::size_t i = 0; i < touches.size(); ++i) {
     if (i == 0 || touches[i].local != touches[i - 1].local) {
       begins.push_back(i);
@@ -135,6 +155,12 @@ void EmbeddingTable::apply(Executor& executor, std::span<const Gradients> shares
   in_chunks(executor, begins.size(), [&](std::uint64_t first, std::uint64_t last) {
     std::vector<float> mean(options_.dim);
     for (std::uint64_t row = first; row < last; ++row) {
+      if (row + rows_ahead < last) {
+        const auto& soon = touches[begins[row + rows_ahead]];
+        prefetch({soon.gradient, mean.size()});
+        prefetch(rows_.rows.view().row(soon.local));
+        prefetch(rows_.state.view().row(soon.local));
+      }
       const auto end = row + 1 < begins.size() ? begins[row + 1] : touches.size();
       std::ranges::fill(mean, 0.0F);
       for (auto i = begins[row]; i < end; ++i) {
