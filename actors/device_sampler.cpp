@@ -2,6 +2,7 @@
 
 #include "actors/assembly.hpp"
 #include "actors/error.hpp"
+#include "actors/local_messages.hpp"
 #include "actors/offload.hpp"
 #include "runtime/feature/ready_batch.hpp"
 
@@ -10,14 +11,17 @@
 #include <chrono>
 #include <deque>
 #include <fmt/format.h>
+#include <functional>
 #include <utility>
 
 namespace troupe {
 namespace {
 
 struct WaitingBatch {
-  Ref<SampleBatch> request;
+  std::function<Result<ReadyBatch>()> make;
   caf::response_promise promise;
+  std::uint64_t flow = 0;
+  bool sampled = false;  ///< By the host: only rows are missing
   std::chrono::steady_clock::time_point began = std::chrono::steady_clock::now();
 };
 
@@ -29,15 +33,29 @@ struct DeviceSamplerState {
 };
 using DeviceSamplerActor = caf::stateful_actor<DeviceSamplerState>;
 
+DigestMode digest_of(const DeviceSamplerOptions& options, const BatchKey& key) {
+  return key.purpose == Purpose::train ? options.collect->digest : DigestMode::off;
+}
+
+ReadyBatch ready(Batch batch, BatchTrace trace) {
+  trace.rows += batch.sampled->num_nodes();
+  trace.rows_device += batch.on_device->rows_device;
+  trace.rows_pinned += batch.on_device->rows_pinned;
+  return ReadyBatch{std::move(batch), std::move(trace)};
+}
+
 Result<ReadyBatch> make_batch(const DeviceSamplerOptions& options, const SampleBatch& request) {
-  const bool trains = request.key.purpose == Purpose::train;
   const BatchSeeds seeds{.groups = {{request.seed_type, request.seeds}}, .times = request.times};
   TROUPE_ASSIGN_OR_RETURN(
-      Batch batch, options.batches->make(request.key, seeds,
-                                         trains ? options.collect->digest : DigestMode::off));
-  BatchTrace trace;
-  trace.rows = batch.sampled->num_nodes();
-  return ReadyBatch{std::move(batch), std::move(trace)};
+      Batch batch, options.batches->make(request.key, seeds, digest_of(options, request.key)));
+  return ready(std::move(batch), {});
+}
+
+Result<ReadyBatch> collect_rows(const DeviceSamplerOptions& options, const CollectBatch& request) {
+  TROUPE_ASSIGN_OR_RETURN(
+      Batch batch,
+      options.batches->collect(request.sampled, digest_of(options, request.sampled->key)));
+  return ready(std::move(batch), request.trace);
 }
 
 void make_next(DeviceSamplerActor* self) {
@@ -48,43 +66,59 @@ void make_next(DeviceSamplerActor* self) {
   state.busy = true;
   auto next = std::move(state.waiting.front());
   state.waiting.pop_front();
-  offload(
-      self, *state.options.executor,
-      [options = state.options, request = next.request] { return make_batch(options, *request); },
-      [self, next](Result<ReadyBatch> made) mutable {
-        if (made) {
-          const auto took = std::chrono::steady_clock::now() - next.began;
-          made->trace.sample_ns = static_cast<std::uint64_t>(took.count());
-          self->state.options.trace.slice("sample", next.began, next.request->flow);
-        }
-        deliver(next.promise, std::move(made));
-        self->state.busy = false;
-        make_next(self);
-      });
+  offload(self, *state.options.executor, next.make, [self, next](Result<ReadyBatch> made) mutable {
+    if (made) {
+      const auto took =
+          static_cast<std::uint64_t>((std::chrono::steady_clock::now() - next.began).count());
+      (next.sampled ? made->trace.collect_ns : made->trace.sample_ns) = took;
+      self->state.options.trace.slice(next.sampled ? "collect" : "sample", next.began, next.flow);
+    }
+    deliver(next.promise, std::move(made));
+    self->state.busy = false;
+    make_next(self);
+  });
 }
 
-void begin_batch(DeviceSamplerActor* self, const Ref<SampleBatch>& request) {
+void begin(DeviceSamplerActor* self, WaitingBatch batch) {
   auto& state = self->state;
-  const auto& options = state.options;
-  if (request->sample != options.sample || request->collect != options.collect) {
-    self->delegate(options.on_host, request);
-    return;
-  }
-  auto promise = self->make_response_promise();
   if (state.waiting.size() == max_batches_in_progress) {
-    promise.deliver(to_caf(Error(
+    batch.promise.deliver(to_caf(Error(
         Errc::overloaded,
         fmt::format("batches on a device: {} wait, the most it takes", state.waiting.size()))));
     return;
   }
-  state.waiting.push_back({request, std::move(promise)});
+  state.waiting.push_back(std::move(batch));
   make_next(self);
+}
+
+void begin_batch(DeviceSamplerActor* self, const Ref<SampleBatch>& request) {
+  const auto& options = self->state.options;
+  if (request->sample != options.sample || request->collect != options.collect) {
+    self->delegate(options.on_host, request);
+    return;
+  }
+  begin(self, {.make = [options, request] { return make_batch(options, *request); },
+               .promise = self->make_response_promise(),
+               .flow = request->flow});
+}
+
+void begin_rows(DeviceSamplerActor* self, const Ref<CollectBatch>& request) {
+  const auto& options = self->state.options;
+  if (request->collect != options.collect) {
+    self->delegate(options.rows_from_host, request);
+    return;
+  }
+  begin(self, {.make = [options, request] { return collect_rows(options, *request); },
+               .promise = self->make_response_promise(),
+               .flow = request->flow,
+               .sampled = true});
 }
 
 caf::behavior device_sampler(DeviceSamplerActor* self, DeviceSamplerOptions options) {
   self->state.options = std::move(options);
   return {
       [self](const Ref<SampleBatch>& request) { begin_batch(self, request); },
+      [self](const Ref<CollectBatch>& request) { begin_rows(self, request); },
       run_continuation,
   };
 }

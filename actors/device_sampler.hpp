@@ -1,6 +1,6 @@
 #pragma once
 /// \file device_sampler.hpp
-/// The device sampler: whole batches of one rank, made on its device.
+/// The device sampler: batches of one rank, made on its device whole, or as to their rows.
 #include "gpu/run/device_batches.hpp"
 #include "runtime/base/executor.hpp"
 #include "runtime/base/trace.hpp"
@@ -14,19 +14,21 @@ namespace troupe {
 
 /// What it makes itself, and for whom else it asks.
 struct DeviceSamplerOptions {
-  std::shared_ptr<gpu::DeviceBatches> batches;
+  std::shared_ptr<gpu::DeviceBatches> batches = {};
   // Of the batches that are made on the device, by identity.
-  std::shared_ptr<const SampleOptions> sample;
-  std::shared_ptr<const CollectOptions> collect;
-  caf::actor on_host;  ///< Sampler that gets all other requests
-  std::shared_ptr<Executor> executor;
+  std::shared_ptr<const SampleOptions> sample = {};  ///< Null: the host samples
+  std::shared_ptr<const CollectOptions> collect = {};
+  caf::actor on_host = {};         ///< Sampler that gets all other requests of batches
+  caf::actor rows_from_host = {};  ///< Collector that gets all other requests of rows
+  std::shared_ptr<Executor> executor = {};
   TraceTrack trace = {};
 };
 
 /// Starts a sampler and collector in one.
-/// | receives         | replies         | errors                                            |
-/// |------------------|-----------------|---------------------------------------------------|
-/// | Ref<SampleBatch> | Ref<ReadyBatch> | those of gpu::DeviceBatches::make(); overloaded   |
+/// | receives          | replies         | errors                                             |
+/// |-------------------|-----------------|----------------------------------------------------|
+/// | Ref<SampleBatch>  | Ref<ReadyBatch> | those of gpu::DeviceBatches::make(); overloaded    |
+/// | Ref<CollectBatch> | Ref<ReadyBatch> | those of gpu::DeviceBatches::collect(); overloaded |
 /// Back-pressure: at most 2048 batches wait; the next gets `overloaded`
 /// Ordering:  batches are made one after the other, as they were asked for
 caf::actor spawn_device_sampler(caf::actor_system& system, DeviceSamplerOptions options);

@@ -1,5 +1,6 @@
 #include "launcher/commands.hpp"
 #include "launcher/decide_device.hpp"
+#include "launcher/device_plan.hpp"
 #include "launcher/end_at_signal.hpp"
 #include "launcher/epoch_time.hpp"
 #include "launcher/prepare_store.hpp"
@@ -9,9 +10,11 @@
 #include "runtime/base/saturating.hpp"
 #include "runtime/base/staged_directory.hpp"
 #include "runtime/graph/store_layout.hpp"
+#include "runtime/job/collect_options.hpp"
 #include "runtime/job/job_file.hpp"
 #include "runtime/job/link_encryption.hpp"
 #include "runtime/job/plan.hpp"
+#include "runtime/job/sample_options.hpp"
 
 #include <algorithm>
 #include <cstdio>
@@ -157,6 +160,26 @@ bool is_for_programs(const Job& job) {
   return job.task.walks() || nothing_drawn || !job.features.collect;
 }
 
+/// The plan of a job's devices is printed behind that of its processes, whose memory it adds to.
+/// \errors those of device_plan(); out_of_memory: what a device holds for sure has no room
+Result<std::string> check_devices(Job job, const GraphInfo& graph, Plan& plan) {
+  decide_device(job);
+  if (job.cluster.device.kind == DeviceKind::cpu) {
+    return std::string();
+  }
+  const auto sample = sample_options(job, graph);
+  TROUPE_ASSIGN_OR_RETURN(const auto collect, collect_options(job, graph, BatchReader::trainer));
+  TROUPE_ASSIGN_OR_RETURN(const auto devices, device_plan(job, plan.layout, sample, collect));
+  const auto here = gpu::open_devices(job.cluster.device);  // an error: those of other hosts
+  const auto memory = memory_of_devices(devices, job, graph, plan, here ? here->get() : nullptr);
+  if (memory.pinned() > 0) {
+    plan.memory.items.push_back({"pinned for devices", memory.pinned()});
+    plan.process_bytes = plan.memory.bytes();
+  }
+  TROUPE_RETURN_IF_ERROR(check_device_memory(memory));
+  return to_string(memory);
+}
+
 }  // namespace
 
 ExitCode check_command(const CheckArguments& arguments) {
@@ -191,9 +214,13 @@ ExitCode check_command(const CheckArguments& arguments) {
   if (!facts) {
     return data_error(facts.error());
   }
-  const auto plan = make_plan(*job, *graph, *facts);
-  fmt::print("{}", to_string(plan, *job));
+  auto plan = make_plan(*job, *graph, *facts);
+  const auto devices = own ? std::string() : check_devices(*job, *graph, plan);
+  fmt::print("{}{}", to_string(plan, *job), devices ? *devices : std::string());
   std::fflush(stdout);
+  if (!devices) {
+    return print_error(devices.error());
+  }
   Job here = *job;
   here.cluster.launch = "simulate";
   const auto bytes_here = make_plan(here, *graph, *facts).process_bytes;
@@ -204,9 +231,8 @@ ExitCode check_command(const CheckArguments& arguments) {
   } else {
     fmt::print("{}", time_text({*job, *borrowed, plan, bytes_here}, arguments.measure));
   }
-  if (const auto devices = decided_text(job->cluster.device, gpu::find_devices());
-      !devices.empty()) {
-    fmt::print("{}\n", devices);
+  if (const auto found = decided_text(job->cluster.device, gpu::find_devices()); !found.empty()) {
+    fmt::print("{}\n", found);
   }
   if (const auto warning = plain_links_warning(job->cluster); !warning.empty()) {
     fmt::print("\n{}\n", warning);

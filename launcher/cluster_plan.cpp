@@ -287,6 +287,7 @@ Result<std::shared_ptr<const ClusterPlan>> ClusterPlan::make(const Job& job,
     TROUPE_ASSIGN_OR_RETURN(plan->network, nn::make_network(job.model));
     TROUPE_ASSIGN_OR_RETURN(plan->devices,
                             device_plan(plan->job, plan->layout, *plan->sample, *plan->collect));
+    plan_memory(plan->devices, plan->job, *plan->graph, store.partition().heat);
     if (job.task.knowledge() || job.eval.rank_all) {
       plan->ranking = ranking_plan(*plan);
     }

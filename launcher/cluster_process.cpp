@@ -253,39 +253,48 @@ std::vector<std::shared_ptr<const Replicas>> ClusterProcess::holders() {
   return by_part;
 }
 
-DataPath ClusterProcess::start_data_path(const std::string& owner) {
+DataPath ClusterProcess::start_data_path(const std::string& owner, const WrapCollector& wrap) {
   auto& system = runtime_.system();
   DataPath path;
   const auto collector_name = "collector of " + owner;
   path.collector = spawn_collector(system, context_, track(collector_name));
   know(collector_name, path.collector);
+  const auto collects = wrap ? wrap(path.collector) : path.collector;
   const auto lists = context_->lists_cache ? std::make_shared<CachedLists>() : nullptr;
   for (std::uint32_t s = 0; s < plan_->job.cluster.samplers_per_trainer; ++s) {
     const auto name = fmt::format("sampler {} of {}", s, owner);
-    path.samplers.push_back(spawn_sampler(system, context_, path.collector, track(name), lists));
+    path.samplers.push_back(spawn_sampler(system, context_, collects, track(name), lists));
     know(name, path.samplers.back());
   }
   return path;
 }
 
-/// The rank's device makes its batches; what else is requested goes to samplers of the host.
+/// The rank's device makes its batches, or gathers the rows of those that the host samples; what else is
+/// requested goes to samplers and collector of the host.
 Result<SpawnDataPath> ClusterProcess::device_path_of(Rank rank) {
-  TROUPE_ASSIGN_OR_RETURN(
-      std::shared_ptr<gpu::DeviceBatches> batches,
-      gpu::DeviceBatches::create(
-          *devices_, rank, *plan_->graph, *context_->local_part(PartId{0}), *plan_->sample,
-          gpu::feature_plan(*plan_->collect, plan_->job.features.normalize)));
+  TROUPE_ASSIGN_OR_RETURN(std::shared_ptr<gpu::DeviceBatches> batches, device_data_->batches(rank));
   return SpawnDataPath([self = shared_from_this(), rank, batches] {
-    auto path = self->start_data_path(trainer_name(rank));
-    const auto name = "device sampler of " + trainer_name(rank);
+    const auto owner = trainer_name(rank);
+    const auto name = "device sampler of " + owner;
     DeviceSamplerOptions options{.batches = batches,
-                                 .sample = self->plan_->sample,
                                  .collect = self->plan_->collect,
-                                 .on_host = path.samplers.front(),
                                  .executor = self->runtime_.compute(),
                                  .trace = self->track(name)};
-    path.samplers = {spawn_device_sampler(self->runtime_.system(), std::move(options))};
-    self->know(name, path.samplers.front());
+    const auto start = [&](DeviceSamplerOptions with) {
+      auto actor = spawn_device_sampler(self->runtime_.system(), std::move(with));
+      self->know(name, actor);
+      return actor;
+    };
+    if (!self->plan_->devices.batches) {
+      return self->start_data_path(owner, [&](const caf::actor& collector) {
+        options.rows_from_host = collector;
+        return start(options);
+      });
+    }
+    auto path = self->start_data_path(owner);
+    options.sample = self->plan_->sample;
+    options.on_host = path.samplers.front();
+    path.samplers = {start(options)};
     return path;
   });
 }
@@ -343,7 +352,7 @@ Result<caf::actor> ClusterProcess::start_trainer(Rank rank, std::uint32_t genera
   }
   auto path = plan_->layout.samplers_of(rank).empty() ? data_path_of(trainer_name(rank))
                                                       : remote_path_of(rank);
-  if (devices_ && plan_->devices.batches) {
+  if (device_data_) {
     TROUPE_ASSIGN_OR_RETURN(path, device_path_of(rank));
   }
   caf::actor trainer;
@@ -391,6 +400,23 @@ Result<caf::actor> ClusterProcess::start_evaluator() {
   return evaluator;
 }
 
+/// Before any rank starts: ranks of a device share its data.
+Status ClusterProcess::fill_devices() {
+  const auto& ranks = plan().ranks;
+  if (!devices_ || !plan_->devices.rows || ranks.empty()) {
+    return ok_status();
+  }
+  TROUPE_ASSIGN_OR_RETURN(
+      device_data_,
+      gpu::DeviceData::create(devices_, ranks, *plan_->graph, *context_->local_part(PartId{0}),
+                              data_options(plan_->devices, plan_->job, plan_->sample,
+                                           *plan_->collect, *devices_, ranks)));
+  if (const auto text = device_data_->text(); !text.empty() && hooks_->say) {
+    hooks_->say(fmt::format("{}: {}", plan().name, text));
+  }
+  return ok_status();
+}
+
 Status ClusterProcess::start_actors() {
   const auto& here = plan();
   if (!here.ranks.empty() && !plan_->take_only() && !hooks_->spawn_rank) {
@@ -400,6 +426,7 @@ Status ClusterProcess::start_actors() {
     }
     TROUPE_ASSIGN_OR_RETURN(devices_, gpu::open_devices(choice));
   }
+  TROUPE_RETURN_IF_ERROR(fill_devices());
   for (const auto part : here.serves) {
     TROUPE_RETURN_IF_ERROR(start_holder(part, false));
   }

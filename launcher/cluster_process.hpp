@@ -6,6 +6,7 @@
 #include "actors/gate.hpp"
 #include "actors/host_context.hpp"
 #include "actors/replica_client.hpp"
+#include "gpu/run/device_data.hpp"
 #include "gpu/run/devices.hpp"
 #include "launcher/cluster_hooks.hpp"
 #include "launcher/cluster_plan.hpp"
@@ -15,6 +16,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -71,7 +73,10 @@ class ClusterProcess : public std::enable_shared_from_this<ClusterProcess> {
   void end_actors();
 
  private:
-  DataPath start_data_path(const std::string& owner);
+  /// What samplers ask for rows in place of the collector that they are given.
+  using WrapCollector = std::function<caf::actor(const caf::actor& collector)>;
+  DataPath start_data_path(const std::string& owner, const WrapCollector& wrap = {});
+  Status fill_devices();
   Result<SpawnDataPath> device_path_of(Rank rank);
   SpawnDataPath data_path_of(const std::string& owner);
   Result<caf::actor> start_holder(PartId part, bool replaces_lost);
@@ -91,6 +96,7 @@ class ClusterProcess : public std::enable_shared_from_this<ClusterProcess> {
   const std::shared_ptr<const ClusterPlan> plan_;
   ClusterRuntime& runtime_;
   std::shared_ptr<gpu::Devices> devices_;  ///< that ranks here compute on; null: the CPU
+  std::shared_ptr<const gpu::DeviceData> device_data_;  ///< null: the host makes batches
   const std::shared_ptr<const ClusterHooks> hooks_;
   const std::shared_ptr<HostContext> context_ = std::make_shared<HostContext>();
   std::uint64_t copied_bytes_ = 0;

@@ -1,16 +1,20 @@
 #include "launcher/device_plan.hpp"
 
 #include "gpu/run/device_batches.hpp"
+#include "runtime/base/saturating.hpp"
+#include "runtime/job/plan.hpp"
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <map>
+#include <utility>
 
 namespace troupe {
 namespace {
 
-/// \errors failed_precondition, unimplemented: what stands against batches on devices
-Status check_batches_there(const Job& job, const Layout& layout, const SampleOptions& sample,
-                           const CollectOptions& collect) {
+/// \errors failed_precondition, unimplemented: what stands against rows on devices, and so against batches
+///   there
+Status check_rows_there(const Job& job, const Layout& layout, const CollectOptions& collect) {
   if (job.cluster.device.kind == DeviceKind::cpu) {
     return Error(Errc::failed_precondition, "cluster.device is \"cpu\"");
   }
@@ -37,7 +41,25 @@ Status check_batches_there(const Job& job, const Layout& layout, const SampleOpt
                       rank, has_graph ? "whose batches others make" : "which has no part"));
     }
   }
-  return gpu::check_device_batches(sample, collect);
+  return gpu::check_device_rows(collect);
+}
+
+/// Rows and lists are on devices for batches that these gather and sample.
+Status check_memory_asked(const Job& job, const DevicePlan& plan) {
+  const bool budget = job.features.device_budget != DeviceBudget{};
+  const auto refused = [&](const char* key, const char* made) {
+    return Error(Errc::failed_precondition,
+                 fmt::format("{}: expected batches that devices {}, but the host does: {}\ntry: "
+                             "without this key",
+                             key, made, plan.why_not));
+  };
+  if (plan.learns && budget && !plan.rows) {
+    return refused("features.cache.device_budget", "gather the rows of");
+  }
+  if (plan.learns && job.sample.pinned_lists && !plan.batches) {
+    return refused("sample.device_lists", "sample");
+  }
+  return ok_status();
 }
 
 }  // namespace
@@ -47,19 +69,66 @@ Result<DevicePlan> device_plan(const Job& job, const Layout& layout, const Sampl
   DevicePlan plan{.learns = job.cluster.device.kind != DeviceKind::cpu};
   if (job.sample.on == SampleOn::host) {
     plan.why_not = "sample.on is \"host\"";
-    return plan;
-  }
-  if (auto possible = check_batches_there(job, layout, sample, collect); !possible) {
-    if (job.sample.on == SampleOn::device) {
+  } else {
+    auto possible = check_rows_there(job, layout, collect);
+    plan.rows = possible.ok();
+    possible = possible ? gpu::check_device_sampling(sample) : possible;
+    plan.batches = possible.ok();
+    if (!possible && job.sample.on == SampleOn::device) {
       return Error(Errc::failed_precondition,
                    fmt::format("sample.on: \"device\": {}", possible.error().what()));
     }
-    const auto& text = possible.error().what();
-    plan.why_not = text.substr(0, text.find('\n'));
-    return plan;
+    if (!possible) {
+      const auto& text = possible.error().what();
+      plan.why_not = text.substr(0, text.find('\n'));
+    }
   }
-  plan.batches = true;
+  TROUPE_RETURN_IF_ERROR(check_memory_asked(job, plan));
   return plan;
+}
+
+void plan_memory(DevicePlan& plan, const Job& job, const GraphInfo& graph, const PartHeat& heat) {
+  if (plan.rows) {
+    const auto of_job = make_plan(job, graph);
+    const DeviceFacts facts{.rows = true, .batches = plan.batches};
+    plan.heat = heat;
+    plan.reserved_per_rank = device_memory(job, graph, of_job, facts).reserved();
+  }
+}
+
+gpu::DeviceDataOptions data_options(const DevicePlan& plan, const Job& job,
+                                    std::shared_ptr<const SampleOptions> sample,
+                                    const CollectOptions& collect, const gpu::Devices& devices,
+                                    std::span<const Rank> ranks) {
+  std::map<std::size_t, std::uint64_t> ranks_of;
+  for (const Rank rank : ranks) {
+    ++ranks_of[gpu::device_of(devices, rank)];
+  }
+  std::uint64_t most = 1;
+  for (const auto& [device, count] : ranks_of) {
+    most = std::max(most, count);
+  }
+  return {.sample = plan.batches ? std::move(sample) : nullptr,
+          .features = gpu::feature_plan(collect, job.features.normalize),
+          .topology = job.sample.pinned_lists ? gpu::Topology::pinned : gpu::Topology::device,
+          .budget = job.features.device_budget,
+          .heat = plan.heat,
+          .reserved_bytes = times(plan.reserved_per_rank, most)};
+}
+
+DeviceMemory memory_of_devices(const DevicePlan& plan, const Job& job, const GraphInfo& graph,
+                               const Plan& of_job, gpu::Devices* here) {
+  const auto& choice = job.cluster.device;
+  DeviceFacts facts{.rows = plan.rows, .batches = plan.batches};
+  if (choice.kind == DeviceKind::emulated) {
+    facts.devices = choice.count;
+    facts.memory_bytes = choice.memory_bytes > 0 ? choice.memory_bytes : emulated_memory_bytes;
+  } else if (here != nullptr) {
+    facts.devices = here->names().size();
+    const auto memory = here->memory(Rank{0});
+    facts.memory_bytes = memory ? memory->total : 0;
+  }
+  return device_memory(job, graph, of_job, facts);
 }
 
 std::string device_text(const Job& job, const DevicePlan& plan, const gpu::FoundDevices& here) {
@@ -73,7 +142,9 @@ std::string device_text(const Job& job, const DevicePlan& plan, const gpu::Found
   }
   std::string by_host;
   if (!plan.batches) {
-    by_host += fmt::format("; the host makes batches ({})", plan.why_not);
+    by_host += plan.rows
+                   ? fmt::format(", gathers rows; the host samples batches ({})", plan.why_not)
+                   : fmt::format("; the host makes batches ({})", plan.why_not);
   }
   if (job.task.kind != "node") {
     by_host += fmt::format("; the host computes the losses of task.kind \"{}\"", job.task.kind);

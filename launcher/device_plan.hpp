@@ -1,27 +1,54 @@
 #pragma once
 /// \file device_plan.hpp
 /// What of a run is done on devices.
+#include "gpu/run/device_data.hpp"
 #include "gpu/run/devices.hpp"
 #include "runtime/base/result.hpp"
 #include "runtime/feature/row_collection.hpp"
+#include "runtime/job/device_memory.hpp"
 #include "runtime/job/job.hpp"
 #include "runtime/job/layout.hpp"
 #include "runtime/sample/batch_builder.hpp"
 
+#include <cstdint>
+#include <memory>
+#include <span>
 #include <string>
 
 namespace troupe {
 
 struct DevicePlan {
   bool learns = false;       ///< Ranks' learners work there
-  bool batches = false;      ///< and their batches are made there
-  std::string why_not = {};  ///< else: why batches are made on the host
+  bool rows = false;         ///< and rows of their batches are gathered there
+  bool batches = false;      ///< and their batches are sampled there, too
+  std::string why_not = {};  ///< else: why the host does
+  // Where rows are gathered on devices:
+  PartHeat heat = {};                   ///< Of the store
+  std::uint64_t reserved_per_rank = 0;  ///< Bytes of a device beside lists and rows, at most
 };
 
 /// As `cluster.device` and `sample.on` say.
-/// \errors failed_precondition: `sample.on` is "device", and it cannot be, with the reason
+/// \errors failed_precondition: `sample.on` is "device", and it cannot be, or the job says what devices
+///   keep that do not gather or sample, with the reason
 Result<DevicePlan> device_plan(const Job& job, const Layout& layout, const SampleOptions& sample,
                                const CollectOptions& collect);
+
+/// Where data that devices read is put.
+/// \param graph, heat  of the store
+void plan_memory(DevicePlan& plan, const Job& job, const GraphInfo& graph, const PartHeat& heat);
+/// What the devices of a process hold.
+/// \param devices  of the process
+/// \param ranks    of the process, at least one
+/// \requires plan.rows
+gpu::DeviceDataOptions data_options(const DevicePlan& plan, const Job& job,
+                                    std::shared_ptr<const SampleOptions> sample,
+                                    const CollectOptions& collect, const gpu::Devices& devices,
+                                    std::span<const Rank> ranks);
+/// What a run's devices hold, as `check` prints it.
+/// \param here  devices of this host, or null
+/// \requires plan.learns
+DeviceMemory memory_of_devices(const DevicePlan& plan, const Job& job, const GraphInfo& graph,
+                               const Plan& of_job, gpu::Devices* here);
 
 /// For the start of a run and its report; empty: all is done on CPUs, as the job says.
 /// \param here  what this host has; of emulated devices not needed

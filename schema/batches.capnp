@@ -68,6 +68,8 @@ struct BatchTrace {
   rowsRemote @5 :UInt64;      # of these, from other processes
   rowsCached @6 :UInt64;      # of these, found in the cache
   rowsCachedAtBest @7 :UInt64;      # by how much the reads of the best rows of the epoch grew; 0 where that is not measured
+  rowsDevice @8 :UInt64;      # of `rows`, read in a device's memory; 0 of batches that travel
+  rowsPinned @9 :UInt64;      # of `rows`, read by a device in pinned memory of the host; the same
 }
 
 struct ReadyBatch {

@@ -51,6 +51,8 @@ struct EpochCounters {
   learnedRows @17 :UInt64;    # read, duplicates counted
   learnedBytes @18 :UInt64;   # of rows read and gradients sent, with their ids
   learnedMessages @19 :UInt64; # requests for them and shares of gradients
+  rowsDevice @20 :UInt64;     # of `rows`, read in a device's memory
+  rowsPinned @21 :UInt64;     # of `rows`, read by a device in pinned memory of the host
 }
 
 struct EpochResult {

@@ -201,6 +201,26 @@ class Bench:
             self.runs_of_model(name, job, settings)
         return f"{', '.join(ways)}: two equal runs each, batches of the CPU" + (" and its parameters" if self.emulated else "")
 
+    def tiers(self):
+        """Rows and lists in the device's memory or pinned in the host's: the same run."""
+        job = os.path.join(ROOT, "examples", "quickstart.json")
+        base = ["train.epochs=3", "cluster.hosts=1", "partition.parts=1", "sample.on=device"]
+        all_near = self.run(job, "tiers-all", self.device, base + ["features.cache.device_budget=100%"])
+        served = {}
+        for budget in ("0", "10%", "100%", "auto"):
+            for lists in ("device", "pinned"):
+                name = f"tiers-{budget.rstrip('%')}-{lists}"
+                settings = base + [f"features.cache.device_budget={budget}", f"sample.device_lists={lists}"]
+                found = self.run(job, name, self.device, settings)
+                for which in ("batches", "parameters"):
+                    self.expect_equal(which, all_near, found, f"all rows on the device against budget {budget}, lists {lists}")
+                epoch = found["epochs"][-1]
+                served[budget] = (epoch["rows_device"], epoch["rows_pinned"])
+        if served["0"][0] != 0 or served["100%"][1] != 0 or 0 in served["10%"]:
+            raise Failed(f"rows by tier: expected none, some and all of the device, found {served}")
+        found = ", ".join(f"{budget}: {near} and {far}" for budget, (near, far) in served.items())
+        return f"one digest; rows of an epoch from the device and pinned memory: {found}"
+
     def auto(self):
         """What cluster.device "auto" becomes: this host's GPUs, else the CPU."""
         job = os.path.join(ROOT, "examples", "quickstart.json")
@@ -285,6 +305,7 @@ class Bench:
             self.item(f"runs of {name}", lambda: self.runs_of_model(name, job, settings))
         self.item("optimizers, clipping, statistics", self.optimizers)
         self.item("cluster.device \"auto\"", self.auto)
+        self.item("rows and lists in two tiers", self.tiers)
         self.item("ranks of one device", self.ranks)
         self.item("kill -9 and --resume", self.kill_and_resume)
         self.item("compute-sanitizer", self.sanitizer)
@@ -335,6 +356,30 @@ class Bench:
         self.whole_runs = rates
         return ", ".join(f"{device} {rate}" for device, rate in rates.items()) + " (seeds/s of the second epoch)"
 
+    def tiers_speed(self, store):
+        """Whole runs with a tenth of the rows on the device, beside all of them there."""
+        job = os.path.join(ROOT, "bench", "gpu", "speed.json")
+        settings = [f"dataset.path={store}", "train.epochs=3"]
+        if self.emulated:
+            settings += ["sample.batch_size=512", "model.hidden=32"]
+        seconds = {}
+        for budget in ("100%", "10%", "0"):
+            name = f"tiers-{budget.rstrip('%')}"
+            report = self.run(job, name, self.device, settings + [f"features.cache.device_budget={budget}"])
+            seconds[budget] = min(epoch["seconds"] for epoch in report["epochs"][1:])
+        self.whole_runs["tiers"] = seconds
+        ratio = seconds["10%"] / seconds["100%"]
+        found = ", ".join(f"{budget} {value:.3f} s" for budget, value in seconds.items())
+        link = self.measured["limits"]["link_gb_s"]["median"]
+        pinned = max(batch["tiers"]["gather_pinned"]["pinned_gb_s"]["median"] for batch in self.measured["batches"])
+        text = (
+            f"epochs: {found}; 10 % against all: {ratio:.2f} (aim: at most 1.1); "
+            f"gather from pinned memory {pinned:.1f} GB/s, {100 * pinned / link:.0f} % of the link's {link:.1f} (aim: at least 90)"
+        )
+        if not self.emulated and (ratio > 1.1 or pinned < 0.9 * link):
+            raise Failed(text)
+        return text
+
     def speed(self):
         self.table, self.measured, self.whole_runs = "", {}, {}
         stores = []
@@ -342,6 +387,7 @@ class Bench:
         if stores:
             self.item("stages", lambda: self.stages(stores[0]))
             self.item("whole runs", lambda: self.epochs(stores[0]))
+            self.item("rows in two tiers", lambda: self.tiers_speed(stores[0]))
         self.item("several GPUs", self.several)
 
     # Results.

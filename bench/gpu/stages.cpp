@@ -55,14 +55,31 @@ class OnDevice {
     return gpu::make_cuda_block_ops(number_);
   }
   Result<std::unique_ptr<gpu::DeviceSampler>> sampler(const BenchData& data) const {
-    return emulated_
-               ? gpu::make_emulated_sampler(emulated_, *data.graph, *data.parts[0], *data.sample)
-               : gpu::make_cuda_sampler(number_, *data.graph, *data.parts[0], *data.sample);
+    TROUPE_ASSIGN_OR_RETURN(const auto arrays,
+                            gpu::arrays_for_device(*data.graph, *data.parts[0], *data.sample));
+    const auto plan = gpu::sampling_plan(*data.sample);
+    if (emulated_) {
+      TROUPE_ASSIGN_OR_RETURN(auto graph, gpu::emulated_graph(emulated_, arrays));
+      return gpu::make_emulated_sampler(emulated_, std::move(graph), plan);
+    }
+    TROUPE_ASSIGN_OR_RETURN(auto graph, gpu::cuda_graph(number_, arrays));
+    return gpu::make_cuda_sampler(number_, std::move(graph), plan);
   }
-  Result<std::unique_ptr<gpu::DeviceRowSource>> rows(const BenchData& data) const {
+  /// \param share  of the rows that is in the device's memory
+  Result<std::unique_ptr<gpu::DeviceRowSource>> rows(const BenchData& data, double share) const {
     const gpu::FeaturePlan plan{.normalize = data.job.features.normalize};
-    return emulated_ ? gpu::make_emulated_row_source(emulated_, *data.graph, *data.parts[0], plan)
-                     : gpu::make_cuda_row_source(number_, *data.graph, *data.parts[0], plan);
+    TROUPE_ASSIGN_OR_RETURN(const auto arrays,
+                            gpu::features_for_device(*data.graph, *data.parts[0], plan));
+    const TieredTables tables{*data.graph};
+    const auto all = bytes_of(tables);
+    const auto near = split_rows(
+        tables, {}, budget_bytes({.kind = DeviceBudget::Kind::share, .share = share}, all, all));
+    if (emulated_) {
+      TROUPE_ASSIGN_OR_RETURN(auto features, gpu::emulated_features(emulated_, arrays, near));
+      return gpu::make_emulated_row_source(emulated_, std::move(features));
+    }
+    TROUPE_ASSIGN_OR_RETURN(auto features, gpu::cuda_features(number_, arrays, near));
+    return gpu::make_cuda_row_source(number_, std::move(features));
   }
 
  private:
@@ -154,17 +171,74 @@ double gathered_bytes(const BenchData& data, const gpu::DeviceBatch& batch) {
   return bytes;
 }
 
+/// Rows of which a share is in the device's memory, the others in pinned memory of the host.
+struct TieredRows {
+  const char* name;
+  std::unique_ptr<gpu::DeviceRowSource> source;
+  std::vector<double> gather_ms = {};
+  std::vector<double> pinned_gb_s = {};  ///< Of the rows that are read in memory of the host
+};
+
+Result<std::vector<TieredRows>> tiered_rows(const BenchData& data, const OnDevice& on) {
+  std::vector<TieredRows> tiers;
+  for (const auto& [name, share] : {std::pair{"gather_10_percent", 0.1}, {"gather_pinned", 0.0}}) {
+    TROUPE_ASSIGN_OR_RETURN(auto source, on.rows(data, share));
+    tiers.push_back({.name = name, .source = std::move(source)});
+  }
+  return tiers;
+}
+
+/// Stored bytes of a batch's rows that are in memory of the host.
+double pinned_bytes(const SampledBatch& batch, const gpu::DeviceFeatures& features) {
+  double bytes = 0;
+  for (std::size_t type = 0; type < batch.nodes.size(); ++type) {
+    const auto& table = features.nodes[type].features;
+    const auto far = std::ranges::count_if(batch.nodes[type].ids,
+                                           [&](NodeId id) { return raw(id) >= table.near_rows; });
+    bytes += static_cast<double>(far) * static_cast<double>(table.info.row_bytes());
+  }
+  return bytes;
+}
+
+/// Rate of copies from pinned memory of the host to the device: what a gather of rows there can have.
+Result<Stats> measure_link(const OnDevice& on, const DeviceBenchOptions& options,
+                           const gpu::DeviceFeatures& pinned) {
+  TROUPE_ASSIGN_OR_RETURN(const auto ops, on.block_ops());
+  const auto& table = pinned.nodes[0].features.far;
+  const auto size =
+      std::min(table.size_bytes(), options.limit_bytes) / sizeof(float) * sizeof(float);
+  Buffer to = ops->memory()->take(std::max(size, sizeof(float)));
+  float last = 0;
+  return rates(options, 1e-9 * static_cast<double>(size), [&] {
+    ops->upload(table.data(), to.data(), size);
+    return ops->download(to.data(), &last, sizeof last);
+  });
+}
+
 /// Batches of one size, each sampled and its rows gathered on the device, and sampled on one core.
 class BatchBench {
  public:
-  BatchBench(const BenchData& data, gpu::DeviceSampler& sampler, gpu::DeviceRowSource& rows)
-      : data_(data), sampler_(sampler), rows_(rows) {}
+  BatchBench(const BenchData& data, gpu::DeviceSampler& sampler, gpu::DeviceRowSource& rows,
+             std::vector<TieredRows>& tiers)
+      : data_(data), sampler_(sampler), rows_(rows), tiers_(tiers) {
+    for (TieredRows& of : tiers_) {
+      of.gather_ms.clear();
+      of.pinned_gb_s.clear();
+    }
+  }
 
   Result<Json> measure(const DeviceBenchOptions& options, double copy_gb_s) {
     for (std::size_t i = 0; i < options.warm_ups + options.repeats; ++i) {
       TROUPE_RETURN_IF_ERROR(one_batch(i % data_.full_batches(), i >= options.warm_ups));
     }
     const auto gather = stats_of(gather_gb_s_);
+    Json tiers;
+    for (const TieredRows& of : tiers_) {
+      tiers[of.name] = {
+          {"ms", to_json(stats_of(of.gather_ms))},
+          {"pinned_gb_s", to_json(stats_of(of.pinned_gb_s))},
+          {"times_all_on_device", stats_of(of.gather_ms).median / stats_of(gather_ms_).median}};
+    }
     return Json{{"batch_size", data_.job.sample.batch_size},
                 {"edges", stats_of(edges_).median},
                 {"nodes", stats_of(nodes_).median},
@@ -173,6 +247,7 @@ class BatchBench {
                 {"gather_ms", to_json(stats_of(gather_ms_))},
                 {"gather_gb_s", to_json(gather)},
                 {"gather_share_of_copy", gather.median / copy_gb_s},
+                {"tiers", tiers},
                 {"host_sample_ms", to_json(stats_of(host_sample_ms_))},
                 {"host_collect_ms", to_json(stats_of(host_collect_ms_))}};
   }
@@ -195,7 +270,18 @@ class BatchBench {
     const Stopwatch collecting;
     TROUPE_ASSIGN_OR_RETURN(const auto collected, collect_batch(data_, sampled.batch));
     const double collecting_s = collecting.seconds();
-    TROUPE_RETURN_IF_ERROR(compare(batch, gathered, collected, number));
+    TROUPE_RETURN_IF_ERROR(compare(batch, rows_, gathered, collected, number));
+    for (TieredRows& of : tiers_) {
+      const Stopwatch again;
+      TROUPE_ASSIGN_OR_RETURN(const auto tiered, of.source->gather(batch));
+      const double again_s = again.seconds();
+      TROUPE_RETURN_IF_ERROR(compare(batch, *of.source, tiered, collected, number));
+      if (counts) {
+        of.gather_ms.push_back(again_s * 1e3);
+        of.pinned_gb_s.push_back(1e-9 * pinned_bytes(*sampled.batch, of.source->features()) /
+                                 again_s);
+      }
+    }
     if (counts) {
       double edges = 0;
       for (const auto& of_type : batch.edges) {
@@ -218,12 +304,13 @@ class BatchBench {
   }
 
   /// A fast batch that is another one is worth nothing.
-  Status compare(const gpu::DeviceBatch& batch, const gpu::DeviceBatchRows& gathered,
-                 const Batch& expected, std::uint64_t number) {
+  Status compare(const gpu::DeviceBatch& batch, gpu::DeviceRowSource& rows,
+                 const gpu::DeviceBatchRows& gathered, const Batch& expected,
+                 std::uint64_t number) {
     TROUPE_ASSIGN_OR_RETURN(auto sampled, sampler_.download(batch));
     TROUPE_ASSIGN_OR_RETURN(
         const auto got,
-        rows_.download(std::make_shared<const SampledBatch>(std::move(sampled)), gathered));
+        rows.download(std::make_shared<const SampledBatch>(std::move(sampled)), gathered));
     const auto digest = digest_batch(got, DigestMode::full);
     const auto of_cpu = digest_batch(expected, DigestMode::full);
     if (digest != of_cpu) {
@@ -237,6 +324,7 @@ class BatchBench {
   const BenchData& data_;
   gpu::DeviceSampler& sampler_;
   gpu::DeviceRowSource& rows_;
+  std::vector<TieredRows>& tiers_;
   std::vector<double> edges_;
   std::vector<double> nodes_;
   std::vector<double> sample_ms_;
@@ -309,8 +397,12 @@ Result<Json> measure_device(const BenchData& data, const DeviceBenchOptions& opt
                       {"product_tf_s", to_json(limits.product_tf_s)}};
   {
     TROUPE_ASSIGN_OR_RETURN(const auto sampler, on.sampler(data));
-    TROUPE_ASSIGN_OR_RETURN(const auto rows, on.rows(data));
-    result["table_bytes"] = rows->table_bytes();
+    TROUPE_ASSIGN_OR_RETURN(const auto rows, on.rows(data, 1));
+    TROUPE_ASSIGN_OR_RETURN(auto tiers, tiered_rows(data, on));
+    TROUPE_ASSIGN_OR_RETURN(const auto link,
+                            measure_link(on, options, tiers.back().source->features()));
+    result["table_bytes"] = rows->features().bytes;
+    result["limits"]["link_gb_s"] = to_json(link);
     for (const auto size : options.batch_sizes) {
       const BenchData sized = with_batches_of(data, size);
       if (sized.full_batches() == 0) {
@@ -319,7 +411,7 @@ Result<Json> measure_device(const BenchData& data, const DeviceBenchOptions& opt
       }
       TROUPE_ASSIGN_OR_RETURN(
           auto measured,
-          BatchBench(sized, *sampler, *rows).measure(options, limits.copy_gb_s.median));
+          BatchBench(sized, *sampler, *rows, tiers).measure(options, limits.copy_gb_s.median));
       result["batches"].push_back(std::move(measured));
     }
   }
@@ -346,6 +438,12 @@ std::string device_table(const Json& result) {
         "| gathering, {} seeds | {:.3f} | {:.1f} GB/s | {:.0f} % | {:.2f} (one core) |\n", size,
         median(batch["gather_ms"]), median(batch["gather_gb_s"]),
         100 * batch["gather_share_of_copy"].get<double>(), median(batch["host_collect_ms"]));
+    for (const auto& [name, of] : batch["tiers"].items()) {
+      const auto rate = median(of["pinned_gb_s"]);
+      text +=
+          fmt::format("| {}, {} seeds | {:.3f} | {:.1f} GB/s | {:.0f} % of the link | |\n", name,
+                      size, median(of["ms"]), rate, 100 * rate / median(limits["link_gb_s"]));
+    }
   }
   const auto& step = result["step"];
   text += fmt::format(

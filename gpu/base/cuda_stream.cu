@@ -55,8 +55,8 @@ void* CudaStream::allocate(std::size_t bytes) {
 void* CudaStream::allocate_host(std::size_t bytes) {
   void* block = nullptr;
   if (!failed()) {
-    check(cudaHostAlloc(&block, bytes > 0 ? bytes : 1, cudaHostAllocMapped), "pinned memory",
-          bytes);
+    check(cudaHostAlloc(&block, bytes > 0 ? bytes : 1, cudaHostAllocMapped | cudaHostAllocPortable),
+          "pinned memory", bytes);
   }
   return failed() ? nullptr : block;
 }
@@ -84,6 +84,12 @@ Status CudaStream::finish() {
     check(cudaStreamSynchronize(stream_.get()), "wait", 1);
   }
   return error_ ? Status(*error_) : ok_status();
+}
+
+void CudaStream::drain() {
+  if (stream_ && cudaSetDevice(device_) == cudaSuccess) {
+    cudaStreamSynchronize(stream_.get());
+  }
 }
 
 }  // namespace troupe::gpu

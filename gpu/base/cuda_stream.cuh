@@ -70,6 +70,7 @@ class CudaStream {
     return {std::shared_ptr<void>(block, GiveBack{stream_}), size};
   }
 
+  /// Kernels of all devices can read it.
   template <class T>
   Array<T> host_array(std::size_t size) {
     void* const block = allocate_host(size * sizeof(T));
@@ -134,6 +135,9 @@ class CudaStream {
   void wait(const CudaEvent& event);
 
   Status finish();
+  /// Waits until nothing runs that was launched before, also after an error: for what ends with the
+  /// stream, and is other streams' memory.
+  void drain();
   bool failed() const { return error_.has_value(); }
   /// Makes the device the calling thread's, which is what launches need: threads take turns.
   /// \returns false: the stream has failed

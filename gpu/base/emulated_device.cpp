@@ -38,6 +38,11 @@ Status EmulatedStream::finish() {
   return status_;
 }
 
+void EmulatedStream::drain() {
+  const auto done = device_->schedule().record(number_);
+  static_cast<void>(device_->schedule().run_until(done));
+}
+
 void EmulatedStream::fail(Error error) {
   if (!failed()) {
     status_ = std::move(error);

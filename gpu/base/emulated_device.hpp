@@ -107,8 +107,8 @@ class EmulatedStream {
     if (failed()) {
       return {};
     }
-    auto block = std::make_shared<std::vector<std::byte>>(size * sizeof(T) + 1);
-    void* const at = block->data();
+    auto block = emulated_host_block(size * sizeof(T));
+    void* const at = block.get();
     return {std::shared_ptr<void>(at, GiveBackHost{device_, number_, std::move(block)}), size};
   }
 
@@ -161,6 +161,8 @@ class EmulatedStream {
 
   /// Waits until all work is done. \returns the first error of the stream
   Status finish();
+  /// Waits until nothing runs that was launched before, also after an error.
+  void drain();
   bool failed() const { return !status_; }
   /// Keeps an error, unless there is one.
   void fail(Error error);
@@ -187,7 +189,7 @@ class EmulatedStream {
   struct GiveBackHost {
     std::shared_ptr<EmulatedDevice> device;
     std::size_t stream;
-    std::shared_ptr<std::vector<std::byte>> block;
+    std::shared_ptr<std::byte> block;
     void operator()(void* /*at*/) const {
       device->schedule().launch(stream, [b = block] {});
     }

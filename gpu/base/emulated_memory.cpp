@@ -19,6 +19,15 @@ void EmulatedMemory::Free::operator()(std::byte* block) const {
   ::operator delete(block, device_alignment);
 }
 
+std::shared_ptr<std::byte> emulated_host_block(std::size_t bytes) {
+  const std::size_t size = std::max<std::size_t>(bytes, 1);
+  const std::shared_ptr<std::byte> block(
+      static_cast<std::byte*>(::operator new(size, device_alignment)),
+      [](std::byte* at) { ::operator delete(at, device_alignment); });
+  std::memset(block.get(), EmulatedMemory::poison, size);
+  return block;
+}
+
 std::byte* EmulatedMemory::take(std::size_t bytes) {
   const std::size_t size = std::max<std::size_t>(bytes, 1);
   const std::lock_guard lock(mutex_);

@@ -50,4 +50,7 @@ class EmulatedMemory {
   std::uint64_t kept_ = 0;
 };
 
+/// Memory of the host that kernels read, aligned as a device's is; poisoned.
+std::shared_ptr<std::byte> emulated_host_block(std::size_t bytes);
+
 }  // namespace troupe::gpu

@@ -11,7 +11,7 @@ namespace troupe::gpu {
 
 class EmulatedDevice;
 
-/// Rows of batches out of tables that it keeps in the device's memory. It has a stream of its own.
+/// Rows of batches out of tables that may be other sources', too. It has a stream of its own.
 /// Lifecycle: an error of the device ends it: each later call returns that error
 /// Threads:   one at a time
 class DeviceRowSource {
@@ -21,6 +21,9 @@ class DeviceRowSource {
   DeviceRowSource& operator=(const DeviceRowSource&) = delete;
   virtual ~DeviceRowSource() = default;
 
+  /// Copies a batch that the host sampled to the device, for gather(). Does not wait.
+  /// Borrows: `batch`, until gather() or another call waits
+  virtual DeviceBatch upload(const SampledBatch& batch) = 0;
   /// Gathers the rows of a batch of the same device. Waits, so that both may be dropped in any order.
   /// Seeds of several types have no labels.
   /// \requires the batch has entry numbers of the types whose features are wanted
@@ -32,19 +35,25 @@ class DeviceRowSource {
   /// \errors out_of_memory or cuda_failure
   virtual Result<Batch> download(std::shared_ptr<const SampledBatch> sampled,
                                  const DeviceBatchRows& rows, bool features = true) = 0;
-  /// Memory of the tables on the device.
-  virtual std::uint64_t table_bytes() const = 0;
+  virtual const DeviceFeatures& features() const = 0;
 };
 
-/// Uploads tables. \param part  is not needed afterwards
-/// \errors those of features_for_device(); out_of_memory or cuda_failure
-Result<std::unique_ptr<DeviceRowSource>> make_emulated_row_source(
-    std::shared_ptr<EmulatedDevice> device, const GraphInfo& graph, const Part& part,
-    const FeaturePlan& plan);
+/// Uploads tables; see upload_features(). Waits.
+/// \errors out_of_memory or cuda_failure
+Result<std::shared_ptr<const DeviceFeatures>> emulated_features(
+    const std::shared_ptr<EmulatedDevice>& device, const FeatureArrays& arrays,
+    const RowTiers& near, const DeviceFeatures* beside = nullptr);
 /// \param device  number of the CUDA device
 /// \errors besides: unimplemented: this build has no CUDA
-Result<std::unique_ptr<DeviceRowSource>> make_cuda_row_source(int device, const GraphInfo& graph,
-                                                              const Part& part,
-                                                              const FeaturePlan& plan);
+Result<std::shared_ptr<const DeviceFeatures>> cuda_features(int device, const FeatureArrays& arrays,
+                                                            const RowTiers& near,
+                                                            const DeviceFeatures* beside = nullptr);
+
+/// \param features  of the same device
+std::unique_ptr<DeviceRowSource> make_emulated_row_source(
+    std::shared_ptr<EmulatedDevice> device, std::shared_ptr<const DeviceFeatures> features);
+/// \errors unimplemented: this build has no CUDA
+Result<std::unique_ptr<DeviceRowSource>> make_cuda_row_source(
+    int device, std::shared_ptr<const DeviceFeatures> features);
 
 }  // namespace troupe::gpu

@@ -3,11 +3,16 @@
 
 namespace troupe::gpu {
 
-Result<std::unique_ptr<DeviceRowSource>> make_emulated_row_source(
-    std::shared_ptr<EmulatedDevice> device, const GraphInfo& graph, const Part& part,
-    const FeaturePlan& plan) {
-  TROUPE_ASSIGN_OR_RETURN(const auto arrays, features_for_device(graph, part, plan));
-  return StreamRows<EmulatedStream>::create(EmulatedStream(std::move(device)), arrays);
+Result<std::shared_ptr<const DeviceFeatures>> emulated_features(
+    const std::shared_ptr<EmulatedDevice>& device, const FeatureArrays& arrays,
+    const RowTiers& near, const DeviceFeatures* beside) {
+  return features_on(EmulatedStream(device), arrays, near, beside);
+}
+
+std::unique_ptr<DeviceRowSource> make_emulated_row_source(
+    std::shared_ptr<EmulatedDevice> device, std::shared_ptr<const DeviceFeatures> features) {
+  return std::make_unique<StreamRows<EmulatedStream>>(EmulatedStream(std::move(device)),
+                                                      std::move(features));
 }
 
 }  // namespace troupe::gpu

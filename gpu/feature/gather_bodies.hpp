@@ -61,16 +61,35 @@ struct ScaledByColumn {
   }
 };
 
+/// A table in two pieces: its first rows in the device's memory, the others in pinned memory of the
+/// host, which is larger and behind a slower bus.
+template <class StoredT>
+struct TieredTable {
+  const StoredT* near;      ///< [near_rows, cols]
+  const StoredT* far;       ///< [all rows - near_rows, cols]; not read where no row is there
+  std::uint64_t near_rows;  ///< Any number from all rows on: they are all near
+};
+
 /// Rows of a table that are gathered.
 template <class StoredT>
 struct TableRows {
   using Stored = StoredT;
-  const Stored* table;         ///< [rows of the table, cols]
+  TieredTable<Stored> table;
   const std::uint64_t* index;  ///< [rows] places in the table
   std::uint64_t cols;
 
-  TROUPE_HD const Stored* row(std::size_t i) const { return table + index[i] * cols; }
+  TROUPE_HD const Stored* row(std::size_t i) const {
+    const std::uint64_t at = index[i];
+    return at < table.near_rows ? table.near + at * cols
+                                : table.far + (at - table.near_rows) * cols;
+  }
 };
+
+/// A table that is all in the device's memory.
+template <class T>
+TieredTable<T> near_table(const T* rows) {
+  return {rows, nullptr, ~std::uint64_t{0}};
+}
 
 /// divisors[row] = max(sum, 1), the sum in float64 over the columns in order.
 template <class Decode>

@@ -1,12 +1,15 @@
 #pragma once
 /// \file gather_rows.hpp
-/// Tables in a device's memory, and the rows of batches out of them: one template over the streams of
-/// gpu/base.
+/// Tables in a device's memory and in pinned memory of the host, and the rows of batches out of both:
+/// one template over the streams of gpu/base.
 #include "gpu/base/array.hpp"
+#include "gpu/base/upload.hpp"
 #include "gpu/feature/feature_arrays.hpp"
 #include "gpu/feature/gather_bodies.hpp"
 #include "gpu/sample/device_batch.hpp"
+#include "runtime/feature/hot_rows.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -19,9 +22,17 @@ namespace troupe::gpu {
 struct DeviceTable {
   FeatureInfo info{.cols = 0};  ///< No columns: no table
   Normalize normalize = Normalize::none;
-  Array<std::byte> rows;
-  Array<float> means;
-  Array<float> divisors;
+  std::uint64_t near_rows = 0;  ///< The first so many are in `near`
+  Array<std::byte> near = {};
+  Array<std::byte> far = {};  ///< In pinned memory of the host
+  Array<float> means = {};
+  Array<float> divisors = {};
+
+  template <class Stored>
+  TieredTable<Stored> as() const {
+    return {reinterpret_cast<const Stored*>(near.data()),
+            reinterpret_cast<const Stored*>(far.data()), near_rows};
+  }
 };
 
 /// Threads: immutable after the upload
@@ -36,6 +47,8 @@ struct DeviceFeatures {
   std::vector<Nodes> nodes;        ///< By NodeTypeId
   std::vector<DeviceTable> edges;  ///< By EdgeTypeId
   std::uint64_t bytes = 0;         ///< On the device
+  std::uint64_t row_bytes = 0;     ///< Of these, rows of features
+  std::uint64_t pinned_bytes = 0;  ///< Rows of features in memory of the host
 };
 
 /// Float32 rows on a device, [rows, cols] row-major without padding.
@@ -66,7 +79,7 @@ DeviceRows gather_rows(Stream& on, const DeviceTable& table, const std::uint64_t
   }
   const auto gather = [&]<class Decode, class Scale>(const Decode& decode, const Scale& scale) {
     using Stored = typename Decode::Stored;
-    const TableRows<Stored> from{reinterpret_cast<const Stored*>(table.rows.data()), index, cols};
+    const TableRows<Stored> from{table.as<Stored>(), index, cols};
     constexpr unsigned width = 4;
     if (cols % width == 0) {
       on.for_rows(rows, cols / width,
@@ -81,7 +94,7 @@ DeviceRows gather_rows(Stream& on, const DeviceTable& table, const std::uint64_t
       gather(decode, ScaledByColumn{table.means.data(), table.divisors.data()});
     } else if (table.normalize == Normalize::row) {
       const auto divisors = on.template array<float>(rows);
-      const TableRows<Stored> from{reinterpret_cast<const Stored*>(table.rows.data()), index, cols};
+      const TableRows<Stored> from{table.as<Stored>(), index, cols};
       on.for_each(rows, FindRowDivisor<Decode>{from, decode, divisors.data()});
       gather(decode, DividedByRow{divisors.data()});
     } else {
@@ -112,28 +125,48 @@ template <class T, class Stream>
 Array<T> gather_values(Stream& on, const Array<T>& table, std::uint64_t cols,
                        const std::uint64_t* index, std::uint64_t rows) {
   auto out = on.template array<T>(rows * cols);
-  on.for_rows(rows, cols, GatherValue<T>{{table.data(), index, cols}, out.data()});
+  on.for_rows(rows, cols, GatherValue<T>{{near_table<T>(table.data()), index, cols}, out.data()});
   return out;
 }
 
+/// Copies tables: their first rows to the device, the others to pinned memory. Waits.
+/// \param near    rows by type that the device has
+/// \param beside  the same tables with the same split on another device of the process, or null: pinned
+///   memory is shared with it
+/// \errors those of the stream
 template <class Stream>
-Result<DeviceFeatures> upload_features(Stream& on, const FeatureArrays& arrays) {
-  const auto uploaded = [&on]<class T>(std::span<const T> values) {
-    return values.empty() ? on.template array<T>(0) : on.uploaded(values);
-  };
-  const auto uploaded_table = [&](const TableArrays& table) {
-    return DeviceTable{table.info, table.normalize, uploaded(table.rows),
-                       uploaded(std::span<const float>(table.means)),
-                       uploaded(std::span<const float>(table.divisors))};
-  };
+Result<DeviceFeatures> upload_features(Stream& on, const FeatureArrays& arrays,
+                                       const RowTiers& near,
+                                       const DeviceFeatures* beside = nullptr) {
   DeviceFeatures features;
-  features.bytes = arrays.bytes();
-  for (const auto& nodes : arrays.nodes) {
-    features.nodes.push_back({uploaded_table(nodes.features), uploaded(nodes.original_ids),
-                              uploaded(nodes.labels), uploaded(nodes.targets), nodes.target_cols});
+  const auto counted = [&]<class T>(std::span<const T> values) {
+    features.bytes += values.size_bytes();
+    return uploaded_array(on, values);
+  };
+  const auto placed = [&](const TableArrays& table, std::uint64_t near_rows,
+                          const DeviceTable* other) {
+    DeviceTable to{.info = table.info, .normalize = table.normalize, .near_rows = near_rows};
+    const auto end = std::min(near_rows * table.info.row_bytes(), table.rows.size_bytes());
+    to.near = counted(table.rows.first(end));
+    features.row_bytes += end;
+    if (const auto rest = table.rows.subspan(end); !rest.empty()) {
+      to.far = other != nullptr ? other->far : pinned_array(on, rest);
+      features.pinned_bytes += rest.size_bytes();
+    }
+    to.means = counted(std::span<const float>(table.means));
+    to.divisors = counted(std::span<const float>(table.divisors));
+    return to;
+  };
+  for (std::size_t type = 0; type < arrays.nodes.size(); ++type) {
+    const auto& nodes = arrays.nodes[type];
+    features.nodes.push_back(
+        {placed(nodes.features, near.nodes[type], beside ? &beside->nodes[type].features : nullptr),
+         counted(nodes.original_ids), counted(nodes.labels), counted(nodes.targets),
+         nodes.target_cols});
   }
-  for (const auto& table : arrays.edges) {
-    features.edges.push_back(uploaded_table(table));
+  for (std::size_t type = 0; type < arrays.edges.size(); ++type) {
+    features.edges.push_back(
+        placed(arrays.edges[type], near.edges[type], beside ? &beside->edges[type] : nullptr));
   }
   TROUPE_RETURN_IF_ERROR(on.finish());
   return Result<DeviceFeatures>(std::move(features));

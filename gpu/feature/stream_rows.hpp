@@ -11,17 +11,19 @@ namespace troupe::gpu {
 template <class Stream>
 class StreamRows : public DeviceRowSource {
  public:
-  /// \param arrays  are not needed afterwards
-  static Result<std::unique_ptr<DeviceRowSource>> create(Stream stream,
-                                                         const FeatureArrays& arrays) {
-    auto source = std::unique_ptr<StreamRows>(new StreamRows(std::move(stream)));
-    TROUPE_ASSIGN_OR_RETURN(source->features_, upload_features(source->on_, arrays));
-    return std::unique_ptr<DeviceRowSource>(std::move(source));
-  }
+  /// \param features  of the same device, uploaded and waited for
+  StreamRows(Stream stream, std::shared_ptr<const DeviceFeatures> features)
+      : on_(std::move(stream)), features_(std::move(features)) {}
+  ~StreamRows() override { on_.drain(); }
+
+  DeviceBatch upload(const SampledBatch& batch) override { return upload_batch(on_, batch); }
 
   Result<DeviceBatchRows> gather(const DeviceBatch& batch) override {
-    auto rows = gather_batch(on_, features_, batch);
-    TROUPE_RETURN_IF_ERROR(on_.finish());
+    auto rows = gather_batch(on_, *features_, batch);
+    if (auto status = on_.finish(); !status) {
+      on_.drain();  // Copies of an uploaded batch read what the caller may drop
+      return std::move(status).error();
+    }
     return Result<DeviceBatchRows>(std::move(rows));
   }
 
@@ -45,11 +47,9 @@ class StreamRows : public DeviceRowSource {
     return Result<Batch>(std::move(batch));
   }
 
-  std::uint64_t table_bytes() const override { return features_.bytes; }
+  const DeviceFeatures& features() const override { return *features_; }
 
  private:
-  explicit StreamRows(Stream stream) : on_(std::move(stream)) {}
-
   Matrix matrix_of(const DeviceRows& rows) {
     if (rows.cols == 0) {
       return {};
@@ -70,7 +70,17 @@ class StreamRows : public DeviceRowSource {
   }
 
   Stream on_;
-  DeviceFeatures features_;
+  std::shared_ptr<const DeviceFeatures> features_;
 };
+
+/// Uploads on a stream of its own. Waits.
+template <class Stream>
+Result<std::shared_ptr<const DeviceFeatures>> features_on(Stream stream,
+                                                          const FeatureArrays& arrays,
+                                                          const RowTiers& near,
+                                                          const DeviceFeatures* beside) {
+  TROUPE_ASSIGN_OR_RETURN(auto features, upload_features(stream, arrays, near, beside));
+  return std::make_shared<const DeviceFeatures>(std::move(features));
+}
 
 }  // namespace troupe::gpu

@@ -70,15 +70,35 @@ class CudaDevices final : public Devices {
   Result<std::unique_ptr<nn::BlockOps>> block_ops(Rank rank) override {
     return make_cuda_block_ops(number_of(rank));
   }
-  Result<std::unique_ptr<DeviceSampler>> sampler(Rank rank, const GraphInfo& graph,
-                                                 const Part& part,
-                                                 const SampleOptions& options) override {
-    return make_cuda_sampler(number_of(rank), graph, part, options);
+  Result<MemoryOfDevice> memory(Rank rank) override {
+    const int device = number_of(rank);
+    std::size_t free = 0;
+    std::size_t total = 0;
+    auto error = cudaSetDevice(device);
+    error = error == cudaSuccess ? cudaMemGetInfo(&free, &total) : error;
+    if (error != cudaSuccess) {
+      return cuda_error(error, "size of memory", 0, device);
+    }
+    return MemoryOfDevice{free, total};
   }
-  Result<std::unique_ptr<DeviceRowSource>> row_source(Rank rank, const GraphInfo& graph,
-                                                      const Part& part,
-                                                      const FeaturePlan& plan) override {
-    return make_cuda_row_source(number_of(rank), graph, part, plan);
+  Result<std::shared_ptr<const DeviceGraph>> graph(Rank rank, const GraphArrays& arrays,
+                                                   Topology topology,
+                                                   const DeviceGraph* beside) override {
+    return cuda_graph(number_of(rank), arrays, topology, beside);
+  }
+  Result<std::shared_ptr<const DeviceFeatures>> features(Rank rank, const FeatureArrays& arrays,
+                                                         const RowTiers& near,
+                                                         const DeviceFeatures* beside) override {
+    return cuda_features(number_of(rank), arrays, near, beside);
+  }
+  Result<std::unique_ptr<DeviceSampler>> sampler(Rank rank,
+                                                 std::shared_ptr<const DeviceGraph> graph,
+                                                 SamplingPlan plan) override {
+    return make_cuda_sampler(number_of(rank), std::move(graph), std::move(plan));
+  }
+  Result<std::unique_ptr<DeviceRowSource>> row_source(
+      Rank rank, std::shared_ptr<const DeviceFeatures> features) override {
+    return make_cuda_row_source(number_of(rank), std::move(features));
   }
 
  private:

@@ -2,6 +2,7 @@
 
 #include "gpu/sample/graph_arrays.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace troupe::gpu {
@@ -13,10 +14,25 @@ struct Held {
   DeviceBatchRows rows;
 };
 
+/// Rows of features by where the gather reads them.
+void count_tiers(const Batch& batch, const DeviceFeatures& features, BatchOnDevice& result) {
+  for (std::size_t t = 0; t < features.nodes.size(); ++t) {
+    const auto& table = features.nodes[t].features;
+    const auto& ids = batch.sampled->nodes[t].ids;
+    if (table.info.cols > 0) {
+      const auto near = static_cast<std::uint64_t>(
+          std::ranges::count_if(ids, [&](NodeId id) { return raw(id) < table.near_rows; }));
+      result.rows_device += near;
+      result.rows_pinned += ids.size() - near;
+    }
+  }
+}
+
 std::shared_ptr<const BatchOnDevice> on_device(DeviceBatch sampled, DeviceBatchRows rows,
-                                               const Batch& batch) {
+                                               const DeviceFeatures& features, const Batch& batch) {
   const auto held = std::make_shared<const Held>(Held{std::move(sampled), std::move(rows)});
   auto result = std::make_shared<BatchOnDevice>();
+  count_tiers(batch, features, *result);
   for (const DeviceRows& of_type : held->rows.nodes) {
     result->features.push_back({of_type.values.data(), of_type.rows, of_type.cols});
   }
@@ -33,6 +49,9 @@ std::shared_ptr<const BatchOnDevice> on_device(DeviceBatch sampled, DeviceBatchR
     both(batch.sampled->edges[e].offsets, held->sampled.edges[e].offsets);
     both(batch.sampled->edges[e].sources, held->sampled.edges[e].sources);
     both(batch.sampled->edges[e].weights, held->sampled.edges[e].weights);
+    if (e < batch.edge_features.size()) {
+      both(batch.edge_features[e].view().flat(), held->rows.edges[e].values);
+    }
   }
   result->memory = held;
   return result;
@@ -47,6 +66,10 @@ Error not_on_device(const char* what) {
 
 Status check_device_batches(const SampleOptions& sample, const CollectOptions& collect) {
   TROUPE_RETURN_IF_ERROR(check_device_sampling(sample));
+  return check_device_rows(collect);
+}
+
+Status check_device_rows(const CollectOptions& collect) {
   if (!collect.columns.empty()) {
     return not_on_device("named columns");
   }
@@ -66,31 +89,31 @@ FeaturePlan feature_plan(const CollectOptions& collect, Normalize normalize) {
   return plan;
 }
 
-Result<std::unique_ptr<DeviceBatches>> DeviceBatches::create(Devices& devices, Rank rank,
-                                                             const GraphInfo& graph,
-                                                             const Part& part,
-                                                             const SampleOptions& sample,
-                                                             const FeaturePlan& features) {
-  TROUPE_ASSIGN_OR_RETURN(auto sampler, devices.sampler(rank, graph, part, sample));
-  TROUPE_ASSIGN_OR_RETURN(auto rows, devices.row_source(rank, graph, part, features));
-  return std::make_unique<DeviceBatches>(std::move(sampler), std::move(rows));
-}
-
 Result<Batch> DeviceBatches::make(BatchKey key, const BatchSeeds& seeds, DigestMode digest) {
   TROUPE_ASSIGN_OR_RETURN(auto made, sampler_->sample(key, seeds));
   TROUPE_ASSIGN_OR_RETURN(auto sampled, sampler_->download(made));
-  TROUPE_ASSIGN_OR_RETURN(auto rows, rows_->gather(made));
+  return with_rows(std::make_shared<const SampledBatch>(std::move(sampled)), std::move(made),
+                   digest);
+}
+
+Result<Batch> DeviceBatches::collect(std::shared_ptr<const SampledBatch> sampled,
+                                     DigestMode digest) {
+  auto there = rows_->upload(*sampled);
+  return with_rows(std::move(sampled), std::move(there), digest);
+}
+
+Result<Batch> DeviceBatches::with_rows(std::shared_ptr<const SampledBatch> sampled,
+                                       DeviceBatch there, DigestMode digest) {
+  TROUPE_ASSIGN_OR_RETURN(auto rows, rows_->gather(there));
   const bool with_features = digest == DigestMode::full;
-  TROUPE_ASSIGN_OR_RETURN(
-      Batch batch, rows_->download(std::make_shared<const SampledBatch>(std::move(sampled)), rows,
-                                   with_features));
+  TROUPE_ASSIGN_OR_RETURN(Batch batch, rows_->download(std::move(sampled), rows, with_features));
   if (digest != DigestMode::off) {
     batch.digest = {digest, digest_batch(batch, digest)};
   }
   for (BatchRows& of_type : batch.rows) {
     of_type.features = {};
   }
-  batch.on_device = on_device(std::move(made), std::move(rows), batch);
+  batch.on_device = on_device(std::move(there), std::move(rows), rows_->features(), batch);
   return batch;
 }
 

@@ -1,7 +1,7 @@
 #pragma once
 /// \file device_batches.hpp
-/// Whole batches made on a device: sampled, their rows gathered, ready for a learner there. Knows no
-/// actors.
+/// Whole batches made on a device: sampled there or by the host, their rows gathered, ready for a learner
+/// there. Knows no actors.
 #include "gpu/run/devices.hpp"
 #include "runtime/feature/batch.hpp"
 #include "runtime/feature/row_collection.hpp"
@@ -15,7 +15,10 @@ namespace troupe::gpu {
 /// Whether batches can be made on a device.
 /// \errors unimplemented: what has no kernel yet
 Status check_device_batches(const SampleOptions& sample, const CollectOptions& collect);
-/// \requires check_device_batches()
+/// Whether rows of batches can be gathered on a device, whoever samples.
+/// \errors unimplemented: what has no kernel yet
+Status check_device_rows(const CollectOptions& collect);
+/// \requires check_device_rows()
 FeaturePlan feature_plan(const CollectOptions& collect, Normalize normalize);
 
 /// Lifecycle: an error of the device ends it: each later call returns that error
@@ -23,6 +26,7 @@ FeaturePlan feature_plan(const CollectOptions& collect, Normalize normalize);
 class DeviceBatches {
  public:
   /// Both on the same device, of the same part and of the options that make() is for.
+  /// \param sampler  null: make() is not called
   DeviceBatches(std::unique_ptr<DeviceSampler> sampler, std::unique_ptr<DeviceRowSource> rows)
       : sampler_(std::move(sampler)), rows_(std::move(rows)) {}
 
@@ -31,17 +35,14 @@ class DeviceBatches {
   /// \param digest  `full` copies the features back for it
   /// \errors those of DeviceSampler::sample()
   Result<Batch> make(BatchKey key, const BatchSeeds& seeds, DigestMode digest);
-
-  /// Of a rank, on its device.
-  /// \param part  has the whole graph; is not needed afterwards
-  /// \requires check_device_batches()
-  /// \errors those of Devices::sampler() and Devices::row_source()
-  static Result<std::unique_ptr<DeviceBatches>> create(Devices& devices, Rank rank,
-                                                       const GraphInfo& graph, const Part& part,
-                                                       const SampleOptions& sample,
-                                                       const FeaturePlan& features);
+  /// The same of a batch that the host sampled.
+  /// \requires the batch has entry numbers of the types whose features are wanted
+  Result<Batch> collect(std::shared_ptr<const SampledBatch> sampled, DigestMode digest);
 
  private:
+  Result<Batch> with_rows(std::shared_ptr<const SampledBatch> sampled, DeviceBatch there,
+                          DigestMode digest);
+
   std::unique_ptr<DeviceSampler> sampler_;
   std::unique_ptr<DeviceRowSource> rows_;
 };

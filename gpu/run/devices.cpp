@@ -31,15 +31,28 @@ class EmulatedDevices final : public Devices {
   Result<std::unique_ptr<nn::BlockOps>> block_ops(Rank rank) override {
     return make_emulated_block_ops(of(rank));
   }
-  Result<std::unique_ptr<DeviceSampler>> sampler(Rank rank, const GraphInfo& graph,
-                                                 const Part& part,
-                                                 const SampleOptions& options) override {
-    return make_emulated_sampler(of(rank), graph, part, options);
+  Result<MemoryOfDevice> memory(Rank rank) override {
+    const auto& memory = of(rank)->memory();
+    return MemoryOfDevice{memory.size_bytes() - memory.used_bytes(), memory.size_bytes()};
   }
-  Result<std::unique_ptr<DeviceRowSource>> row_source(Rank rank, const GraphInfo& graph,
-                                                      const Part& part,
-                                                      const FeaturePlan& plan) override {
-    return make_emulated_row_source(of(rank), graph, part, plan);
+  Result<std::shared_ptr<const DeviceGraph>> graph(Rank rank, const GraphArrays& arrays,
+                                                   Topology topology,
+                                                   const DeviceGraph* beside) override {
+    return emulated_graph(of(rank), arrays, topology, beside);
+  }
+  Result<std::shared_ptr<const DeviceFeatures>> features(Rank rank, const FeatureArrays& arrays,
+                                                         const RowTiers& near,
+                                                         const DeviceFeatures* beside) override {
+    return emulated_features(of(rank), arrays, near, beside);
+  }
+  Result<std::unique_ptr<DeviceSampler>> sampler(Rank rank,
+                                                 std::shared_ptr<const DeviceGraph> graph,
+                                                 SamplingPlan plan) override {
+    return make_emulated_sampler(of(rank), std::move(graph), std::move(plan));
+  }
+  Result<std::unique_ptr<DeviceRowSource>> row_source(
+      Rank rank, std::shared_ptr<const DeviceFeatures> features) override {
+    return make_emulated_row_source(of(rank), std::move(features));
   }
 
  private:
@@ -51,6 +64,10 @@ class EmulatedDevices final : public Devices {
 };
 
 }  // namespace
+
+std::size_t device_of(const Devices& devices, Rank rank) {
+  return raw(rank) % devices.names().size();
+}
 
 std::string text_of(const Devices& devices) {
   const auto names = devices.names();

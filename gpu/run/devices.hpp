@@ -18,6 +18,12 @@
 
 namespace troupe::gpu {
 
+/// A device's memory, in bytes.
+struct MemoryOfDevice {
+  std::uint64_t free = 0;
+  std::uint64_t total = 0;
+};
+
 /// Threads: any number at once
 class Devices {
  public:
@@ -29,16 +35,28 @@ class Devices {
   /// Block operations of a rank, on device rank mod the number of devices.
   /// \errors not_found: no cuBLAS; cuda_failure
   virtual Result<std::unique_ptr<nn::BlockOps>> block_ops(Rank rank) = 0;
-  /// What makes the rank's batches on the same device.
-  /// \param part  has the whole graph; is not needed afterwards
-  /// \errors those of make_cuda_sampler() and make_cuda_row_source()
-  virtual Result<std::unique_ptr<DeviceSampler>> sampler(Rank rank, const GraphInfo& graph,
-                                                         const Part& part,
-                                                         const SampleOptions& options) = 0;
-  virtual Result<std::unique_ptr<DeviceRowSource>> row_source(Rank rank, const GraphInfo& graph,
-                                                              const Part& part,
-                                                              const FeaturePlan& plan) = 0;
+  /// Of the rank's device, as it is now.
+  /// \errors cuda_failure
+  virtual Result<MemoryOfDevice> memory(Rank rank) = 0;
+
+  // What batches of a device are made of, on that of a rank; see upload_graph() and upload_features().
+  virtual Result<std::shared_ptr<const DeviceGraph>> graph(Rank rank, const GraphArrays& arrays,
+                                                           Topology topology,
+                                                           const DeviceGraph* beside) = 0;
+  virtual Result<std::shared_ptr<const DeviceFeatures>> features(Rank rank,
+                                                                 const FeatureArrays& arrays,
+                                                                 const RowTiers& near,
+                                                                 const DeviceFeatures* beside) = 0;
+  // What makes a rank's batches of it. \requires graph and features are on the same device
+  virtual Result<std::unique_ptr<DeviceSampler>> sampler(Rank rank,
+                                                         std::shared_ptr<const DeviceGraph> graph,
+                                                         SamplingPlan plan) = 0;
+  virtual Result<std::unique_ptr<DeviceRowSource>> row_source(
+      Rank rank, std::shared_ptr<const DeviceFeatures> features) = 0;
 };
+
+/// Place of a rank's device in Devices::names().
+std::size_t device_of(const Devices& devices, Rank rank);
 
 /// Names and versions, e.g. "2 x NVIDIA H200; driver 580.65 for CUDA 13.0, runtime 13.0, cuBLAS 13.1.0".
 std::string text_of(const Devices& devices);

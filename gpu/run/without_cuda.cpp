@@ -27,17 +27,26 @@ Result<std::unique_ptr<nn::BlockOps>> make_cuda_block_ops(int /*device*/) {
   return built_without_cuda();
 }
 
-Result<std::unique_ptr<DeviceSampler>> make_cuda_sampler(int /*device*/, const GraphInfo& /*graph*/,
-                                                         const Part& /*part*/,
-                                                         const SampleOptions& /*options*/,
-                                                         Topology /*topology*/) {
+Result<std::shared_ptr<const DeviceGraph>> cuda_graph(int /*device*/, const GraphArrays& /*arrays*/,
+                                                      Topology /*topology*/,
+                                                      const DeviceGraph* /*beside*/) {
   return built_without_cuda();
 }
 
-Result<std::unique_ptr<DeviceRowSource>> make_cuda_row_source(int /*device*/,
-                                                              const GraphInfo& /*graph*/,
-                                                              const Part& /*part*/,
-                                                              const FeaturePlan& /*plan*/) {
+Result<std::unique_ptr<DeviceSampler>> make_cuda_sampler(
+    int /*device*/, std::shared_ptr<const DeviceGraph> /*graph*/, SamplingPlan /*plan*/) {
+  return built_without_cuda();
+}
+
+Result<std::shared_ptr<const DeviceFeatures>> cuda_features(int /*device*/,
+                                                            const FeatureArrays& /*arrays*/,
+                                                            const RowTiers& /*near*/,
+                                                            const DeviceFeatures* /*beside*/) {
+  return built_without_cuda();
+}
+
+Result<std::unique_ptr<DeviceRowSource>> make_cuda_row_source(
+    int /*device*/, std::shared_ptr<const DeviceFeatures> /*features*/) {
   return built_without_cuda();
 }
 

@@ -5,13 +5,17 @@
 
 namespace troupe::gpu {
 
-Result<std::unique_ptr<DeviceSampler>> make_cuda_sampler(int device, const GraphInfo& graph,
-                                                         const Part& part,
-                                                         const SampleOptions& options,
-                                                         Topology topology) {
-  TROUPE_ASSIGN_OR_RETURN(const auto arrays, arrays_for_device(graph, part, options));
-  return StreamSampler<CudaStream>::create(CudaStream(device), arrays, sampling_plan(options),
-                                           topology);
+Result<std::shared_ptr<const DeviceGraph>> cuda_graph(int device, const GraphArrays& arrays,
+                                                      Topology topology,
+                                                      const DeviceGraph* beside) {
+  return graph_on(CudaStream(device), arrays, topology, beside);
+}
+
+Result<std::unique_ptr<DeviceSampler>> make_cuda_sampler(int device,
+                                                         std::shared_ptr<const DeviceGraph> graph,
+                                                         SamplingPlan plan) {
+  return std::unique_ptr<DeviceSampler>(std::make_unique<StreamSampler<CudaStream>>(
+      CudaStream(device), std::move(graph), std::move(plan)));
 }
 
 }  // namespace troupe::gpu

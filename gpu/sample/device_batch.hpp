@@ -42,6 +42,42 @@ struct DeviceBatch {
   std::uint32_t hops = 0;
 };
 
+/// A batch that the host sampled, as far as rows and learners read it. Does not wait.
+/// Borrows: `from`, until the work is done
+template <class Stream>
+DeviceBatch upload_batch(Stream& on, const SampledBatch& from) {
+  DeviceBatch to;
+  to.key = from.key;
+  to.frontier = from.frontier;
+  to.seed_type = from.seed_type;
+  to.mixed_seeds = from.links.has_value();
+  to.hops = from.hops;
+  const auto put = [&on]<class T, class U>(const PooledVector<U>& list, Array<T>& array) {
+    static_assert(sizeof(T) == sizeof(U));
+    array = on.template array<T>(list.size());
+    if (!list.empty()) {
+      on.upload(list.data(), array.data(), list.size() * sizeof(T));
+    }
+  };
+  put(from.seed_index, to.seed_index);
+  to.nodes.resize(from.nodes.size());
+  for (std::size_t t = 0; t < from.nodes.size(); ++t) {
+    put(from.nodes[t].ids, to.nodes[t].ids);
+    to.nodes[t].hop_end.assign(from.nodes[t].hop_end.begin(), from.nodes[t].hop_end.end());
+  }
+  to.edges.resize(from.edges.size());
+  for (std::size_t e = 0; e < from.edges.size(); ++e) {
+    const auto& edges = from.edges[e];
+    to.edges[e].destination_type = edges.destination_type;
+    to.edges[e].source_type = edges.source_type;
+    put(edges.offsets, to.edges[e].offsets);
+    put(edges.sources, to.edges[e].sources);
+    put(edges.weights, to.edges[e].weights);
+    put(edges.entries, to.edges[e].entries);
+  }
+  return to;
+}
+
 /// The batch in the host's memory, equal in every array to what runtime/sample makes. Waits.
 /// \param on  a stream (gpu/base) that has waited for the one that made the batch
 /// \errors those of the stream

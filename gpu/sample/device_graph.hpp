@@ -2,11 +2,11 @@
 /// \file device_graph.hpp
 /// A graph's neighbor lists where a device reads them.
 #include "gpu/base/array.hpp"
+#include "gpu/base/upload.hpp"
 #include "gpu/sample/graph_arrays.hpp"
 
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <span>
 #include <utility>
 #include <vector>
@@ -49,37 +49,30 @@ struct DeviceGraph {
   std::uint64_t pinned_bytes = 0;  ///< In memory of the host
 };
 
-/// An array with values of the host, which must stay as they are until the work is done.
-template <class T, class Stream>
-Array<T> uploaded_array(Stream& on, std::span<const T> values) {
-  return values.empty() ? on.template array<T>(0) : on.uploaded(values);
-}
-
-/// The same in memory of the host. The values are copied.
-template <class T, class Stream>
-Array<T> pinned_array(Stream& on, std::span<const T> values) {
-  auto result = on.template host_array<T>(values.size());
-  if (!values.empty() && !on.failed()) {
-    std::memcpy(result.data(), values.data(), values.size_bytes());
-  }
-  return result;
-}
-
 /// Copies arrays to a device. Waits.
-/// \param on  a stream (gpu/base)
+/// \param on      a stream (gpu/base)
+/// \param beside  the same arrays of another device of the process, or null: lists in pinned memory are
+///   shared with it
 /// \errors those of the stream
 template <class Stream>
 Result<DeviceGraph> upload_graph(Stream& on, const GraphArrays& arrays,
-                                 Topology topology = Topology::device) {
+                                 Topology topology = Topology::device,
+                                 const DeviceGraph* beside = nullptr) {
   DeviceGraph graph;
   for (const auto& nodes : arrays.nodes) {
     graph.nodes.push_back({nodes.count, nodes.id_bytes, uploaded_array(on, nodes.original_ids)});
     graph.bytes += nodes.original_ids.size_bytes();
   }
-  auto& lists_bytes = topology == Topology::device ? graph.bytes : graph.pinned_bytes;
-  const auto place = [&]<class T>(std::span<const T> values) {
+  const bool pinned = topology == Topology::pinned;
+  auto& lists_bytes = pinned ? graph.pinned_bytes : graph.bytes;
+  const auto place = [&]<class T>(std::span<const T> values, Array<T> DeviceLists::*array) {
     lists_bytes += values.size_bytes();
-    return topology == Topology::device ? uploaded_array(on, values) : pinned_array(on, values);
+    auto& to = graph.edges.back().*array;
+    if (pinned && beside != nullptr) {
+      to = beside->edges[graph.edges.size() - 1].*array;
+    } else {
+      to = pinned ? pinned_array(on, values) : uploaded_array(on, values);
+    }
   };
   for (const auto& from : arrays.lists) {
     auto& to = graph.edges.emplace_back();
@@ -90,12 +83,12 @@ Result<DeviceGraph> upload_graph(Stream& on, const GraphArrays& arrays,
     to.entries = lists.neighbours.size();
     to.present = lists.present();
     to.zero_weights = lists.zero_weights;
-    to.offsets = place(lists.offsets);
-    lists.neighbours.visit([&](auto ids) { to.neighbours = place(std::as_bytes(ids)); });
-    to.edge_ids = place(lists.edge_ids);
-    to.weights = place(lists.weights);
-    to.times = place(lists.times);
-    to.aliases = place(lists.aliases);
+    place(lists.offsets, &DeviceLists::offsets);
+    lists.neighbours.visit([&](auto ids) { place(std::as_bytes(ids), &DeviceLists::neighbours); });
+    place(lists.edge_ids, &DeviceLists::edge_ids);
+    place(lists.weights, &DeviceLists::weights);
+    place(lists.times, &DeviceLists::times);
+    place(lists.aliases, &DeviceLists::aliases);
   }
   TROUPE_RETURN_IF_ERROR(on.finish());
   return Result<DeviceGraph>(std::move(graph));

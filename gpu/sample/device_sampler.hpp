@@ -11,7 +11,7 @@ namespace troupe::gpu {
 
 class EmulatedDevice;
 
-/// Batches of one graph, whose lists it keeps in the device's memory. It has a stream of its own.
+/// Batches of one graph, whose lists may be other samplers', too. It has a stream of its own.
 /// Lifecycle: an error of the device ends it: each later call returns that error
 /// Threads:   one at a time
 class DeviceSampler {
@@ -29,26 +29,27 @@ class DeviceSampler {
   /// The batch in the host's memory. Waits.
   /// \errors out_of_memory or cuda_failure
   virtual Result<SampledBatch> download(const DeviceBatch& batch) = 0;
-  /// Memory that the graph takes, on the device and of the host.
-  struct GraphBytes {
-    std::uint64_t device = 0;
-    std::uint64_t pinned = 0;
-  };
-  virtual GraphBytes graph_bytes() const = 0;
+  virtual const DeviceGraph& graph() const = 0;
 };
 
-/// Uploads a graph. \param part  is not needed afterwards
-/// \errors those of arrays_for_device(); out_of_memory or cuda_failure
-Result<std::unique_ptr<DeviceSampler>> make_emulated_sampler(std::shared_ptr<EmulatedDevice> device,
-                                                             const GraphInfo& graph,
-                                                             const Part& part,
-                                                             const SampleOptions& options,
-                                                             Topology topology = Topology::device);
+/// Uploads a graph; see upload_graph(). Waits.
+/// \errors out_of_memory or cuda_failure
+Result<std::shared_ptr<const DeviceGraph>> emulated_graph(
+    const std::shared_ptr<EmulatedDevice>& device, const GraphArrays& arrays,
+    Topology topology = Topology::device, const DeviceGraph* beside = nullptr);
 /// \param device  number of the CUDA device
 /// \errors besides: unimplemented: this build has no CUDA
-Result<std::unique_ptr<DeviceSampler>> make_cuda_sampler(int device, const GraphInfo& graph,
-                                                         const Part& part,
-                                                         const SampleOptions& options,
-                                                         Topology topology = Topology::device);
+Result<std::shared_ptr<const DeviceGraph>> cuda_graph(int device, const GraphArrays& arrays,
+                                                      Topology topology = Topology::device,
+                                                      const DeviceGraph* beside = nullptr);
+
+/// \param graph  of the same device, uploaded for the options that the plan is of
+std::unique_ptr<DeviceSampler> make_emulated_sampler(std::shared_ptr<EmulatedDevice> device,
+                                                     std::shared_ptr<const DeviceGraph> graph,
+                                                     SamplingPlan plan);
+/// \errors unimplemented: this build has no CUDA
+Result<std::unique_ptr<DeviceSampler>> make_cuda_sampler(int device,
+                                                         std::shared_ptr<const DeviceGraph> graph,
+                                                         SamplingPlan plan);
 
 }  // namespace troupe::gpu

@@ -3,14 +3,17 @@
 
 namespace troupe::gpu {
 
-Result<std::unique_ptr<DeviceSampler>> make_emulated_sampler(std::shared_ptr<EmulatedDevice> device,
-                                                             const GraphInfo& graph,
-                                                             const Part& part,
-                                                             const SampleOptions& options,
-                                                             Topology topology) {
-  TROUPE_ASSIGN_OR_RETURN(const auto arrays, arrays_for_device(graph, part, options));
-  return StreamSampler<EmulatedStream>::create(EmulatedStream(std::move(device)), arrays,
-                                               sampling_plan(options), topology);
+Result<std::shared_ptr<const DeviceGraph>> emulated_graph(
+    const std::shared_ptr<EmulatedDevice>& device, const GraphArrays& arrays, Topology topology,
+    const DeviceGraph* beside) {
+  return graph_on(EmulatedStream(device), arrays, topology, beside);
+}
+
+std::unique_ptr<DeviceSampler> make_emulated_sampler(std::shared_ptr<EmulatedDevice> device,
+                                                     std::shared_ptr<const DeviceGraph> graph,
+                                                     SamplingPlan plan) {
+  return std::make_unique<StreamSampler<EmulatedStream>>(EmulatedStream(std::move(device)),
+                                                         std::move(graph), std::move(plan));
 }
 
 }  // namespace troupe::gpu

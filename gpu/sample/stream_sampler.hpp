@@ -12,31 +12,35 @@ namespace troupe::gpu {
 template <class Stream>
 class StreamSampler : public DeviceSampler {
  public:
-  /// \param arrays  are not needed afterwards
-  static Result<std::unique_ptr<DeviceSampler>> create(Stream stream, const GraphArrays& arrays,
-                                                       SamplingPlan plan, Topology topology) {
-    auto sampler = std::unique_ptr<StreamSampler>(new StreamSampler(std::move(stream)));
-    TROUPE_ASSIGN_OR_RETURN(auto graph, upload_graph(sampler->on_, arrays, topology));
-    sampler->graph_bytes_ = {graph.bytes, graph.pinned_bytes};
-    sampler->sampler_ = std::make_unique<HopSampler<Stream>>(
-        sampler->on_, std::make_shared<const DeviceGraph>(std::move(graph)), std::move(plan));
-    return std::unique_ptr<DeviceSampler>(std::move(sampler));
-  }
+  /// \param graph  of the same device, uploaded and waited for
+  StreamSampler(Stream stream, std::shared_ptr<const DeviceGraph> graph, SamplingPlan plan)
+      : on_(std::move(stream)), graph_(graph), sampler_(on_, std::move(graph), std::move(plan)) {}
+  ~StreamSampler() override { on_.drain(); }
 
   Result<DeviceBatch> sample(BatchKey key, const BatchSeeds& seeds) override {
-    return sampler_->sample(key, seeds);
+    auto batch = sampler_.sample(key, seeds);
+    if (!batch) {
+      on_.drain();  // Copies of seeds read what the caller may drop
+    }
+    return batch;
   }
   Result<SampledBatch> download(const DeviceBatch& batch) override {
     return download_batch(on_, batch);
   }
-  GraphBytes graph_bytes() const override { return graph_bytes_; }
+  const DeviceGraph& graph() const override { return *graph_; }
 
  private:
-  explicit StreamSampler(Stream stream) : on_(std::move(stream)) {}
-
   Stream on_;
-  GraphBytes graph_bytes_;
-  std::unique_ptr<HopSampler<Stream>> sampler_;
+  std::shared_ptr<const DeviceGraph> graph_;
+  HopSampler<Stream> sampler_;
 };
+
+/// Uploads on a stream of its own. Waits.
+template <class Stream>
+Result<std::shared_ptr<const DeviceGraph>> graph_on(Stream stream, const GraphArrays& arrays,
+                                                    Topology topology, const DeviceGraph* beside) {
+  TROUPE_ASSIGN_OR_RETURN(auto graph, upload_graph(stream, arrays, topology, beside));
+  return std::make_shared<const DeviceGraph>(std::move(graph));
+}
 
 }  // namespace troupe::gpu

@@ -145,6 +145,14 @@ ValueRule bytes_rule(std::uint64_t low, std::uint64_t high) {
   return {.type = ValueType::bytes, .low = static_cast<std::int64_t>(low), .high = high};
 }
 
+ValueRule choice_or_room_rule(std::vector<std::string> words, std::uint64_t low,
+                              std::uint64_t high) {
+  ValueRule rule = bytes_rule(low, high);
+  rule.type = ValueType::choice_or_room;
+  rule.words = std::move(words);
+  return rule;
+}
+
 std::string type_text(const ValueRule& rule) {
   switch (rule.type) {
     case ValueType::boolean:
@@ -173,6 +181,8 @@ std::string type_text(const ValueRule& rule) {
       return "string or integer";
     case ValueType::choice_or_integers:
       return "string or list of integers";
+    case ValueType::choice_or_room:
+      return "bytes or share";
     case ValueType::integers_by_name:
       return "list of integers, or an object of them";
   }
@@ -210,6 +220,9 @@ std::string range_text(const ValueRule& rule) {
     case ValueType::choice_or_integers:
       return fmt::format("{}, or {}, each {}", quoted_words(rule.words), items_range(rule),
                          integer_range(rule));
+    case ValueType::choice_or_room:
+      return fmt::format("{} | {} | \"0%\"..\"100%\"", quoted_words(rule.words),
+                         integer_range(rule));
   }
   return "";
 }
@@ -219,14 +232,18 @@ std::string expected_text(const ValueRule& rule) {
   if (rule.type == ValueType::choice || rule.type == ValueType::choice_or_boolean) {
     return range;
   }
-  const std::string unit =
-      rule.type == ValueType::bytes ? " (a number, or \"64MB\", \"64MiB\")" : "";
+  const bool bytes = rule.type == ValueType::bytes || rule.type == ValueType::choice_or_room;
+  const std::string unit = bytes ? " (a number, or \"64MB\", \"64MiB\")" : "";
   return type_text(rule) + unit + (range.empty() ? "" : ", " + range);
 }
 
 bool fits(const ValueRule& rule, const Json& value) {
   const auto word_fits = [&](const Json& v) { return choice_fits(v, rule.words); };
   const auto whole_fits = [&](const Json& v) { return integer_fits(v, rule.low, rule.high); };
+  const auto bytes_fit = [&](const Json& v) {
+    const auto bytes = parse_bytes(v);
+    return bytes.has_value() && whole_fits(Json(*bytes));
+  };
   switch (rule.type) {
     case ValueType::boolean:
       return value.is_boolean();
@@ -240,10 +257,10 @@ bool fits(const ValueRule& rule, const Json& value) {
       return word_fits(value);
     case ValueType::choice_or_boolean:
       return value.is_boolean() || word_fits(value);
-    case ValueType::bytes: {
-      const auto bytes = parse_bytes(value);
-      return bytes.has_value() && whole_fits(Json(*bytes));
-    }
+    case ValueType::bytes:
+      return bytes_fit(value);
+    case ValueType::choice_or_room:
+      return word_fits(value) || parse_share(value).has_value() || bytes_fit(value);
     case ValueType::integer_list:
       return list_fits(rule, value, whole_fits);
     case ValueType::number_list:
@@ -263,6 +280,19 @@ bool fits(const ValueRule& rule, const Json& value) {
       return integers_by_name_fit(rule, value);
   }
   return false;
+}
+
+std::optional<double> parse_share(const Json& value) {
+  const auto* text = value.get_ptr<const std::string*>();
+  if (text == nullptr || !text->ends_with('%')) {
+    return std::nullopt;
+  }
+  double percent = -1;
+  const char* const end = text->data() + text->size() - 1;
+  const auto [rest, problem] =
+      std::from_chars(text->data(), end, percent, std::chars_format::fixed);
+  const bool good = problem == std::errc{} && rest == end && percent >= 0 && percent <= 100;
+  return good ? std::optional(percent / 100) : std::nullopt;
 }
 
 std::optional<std::uint64_t> parse_bytes(const Json& value) {

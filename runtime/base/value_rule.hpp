@@ -25,6 +25,7 @@ enum class ValueType : std::uint8_t {
   choice_or_boolean,   ///< one of `words`, or a boolean
   choice_or_integer,   ///< one of `words`, or an integer
   choice_or_integers,  ///< one of `words`, or a list of integers in `low..high`
+  choice_or_room,      ///< one of `words`, a share like "10%", or bytes
   integers_by_name,    ///< an integer_list, or an object with one under each of its names
 };
 
@@ -53,6 +54,9 @@ ValueRule choice_rule(std::vector<std::string> words);
 ValueRule choice_or_boolean_rule(std::vector<std::string> words);
 ValueRule choice_or_integer_rule(std::vector<std::string> words, ValueRule integer);
 ValueRule bytes_rule(std::uint64_t low, std::uint64_t high);
+/// Bytes in a range, a share of all, or a word.
+ValueRule choice_or_room_rule(std::vector<std::string> words, std::uint64_t low,
+                              std::uint64_t high);
 
 /// "integer", "list of numbers", …
 std::string type_text(const ValueRule& rule);
@@ -65,5 +69,8 @@ bool fits(const ValueRule& rule, const nlohmann::json& value);
 /// Bytes from 67108864, "64MB" (10^6) or "64MiB" (2^20); units B, K, M, G, T. None if it is neither
 /// or overflows.
 std::optional<std::uint64_t> parse_bytes(const nlohmann::json& value);
+
+/// A share of 1 from "10%" or "2.5%", at most "100%". None if it is none.
+std::optional<double> parse_share(const nlohmann::json& value);
 
 }  // namespace troupe

@@ -18,6 +18,8 @@ struct BatchTrace {
   std::uint64_t rows_remote = 0;
   std::uint64_t rows_cached = 0;
   std::uint64_t rows_cached_at_best = 0;  ///< with the best choice of as many rows; 0: not measured
+  std::uint64_t rows_device = 0;          ///< read in a device's memory
+  std::uint64_t rows_pinned = 0;          ///< read by a device in pinned memory of the host
 
   static constexpr auto counters() {
     return std::to_array<Counter<BatchTrace>>(
@@ -26,7 +28,9 @@ struct BatchTrace {
          {"rows", &BatchTrace::rows},
          {"rows_remote", &BatchTrace::rows_remote},
          {"rows_cached", &BatchTrace::rows_cached},
-         {"rows_cached_at_best", &BatchTrace::rows_cached_at_best}});
+         {"rows_cached_at_best", &BatchTrace::rows_cached_at_best},
+         {"rows_device", &BatchTrace::rows_device},
+         {"rows_pinned", &BatchTrace::rows_pinned}});
   }
   friend bool operator==(const BatchTrace&, const BatchTrace&) = default;
 };

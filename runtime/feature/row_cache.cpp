@@ -1,5 +1,7 @@
 #include "runtime/feature/row_cache.hpp"
 
+#include "runtime/feature/hot_rows.hpp"
+
 #include <algorithm>
 #include <fmt/format.h>
 #include <map>
@@ -11,35 +13,6 @@ namespace {
 
 std::uint64_t row_bytes_of(const NodeTypeInfo& type) {
   return type.features ? type.features->row_bytes() : 0;
-}
-
-/// A bucket of a part's profile.
-struct Bucket {
-  double heat_per_byte = 0;
-  std::size_t type = 0;
-  std::size_t part = 0;
-  std::size_t number = 0;
-};
-
-std::vector<Bucket> hottest_first(const GraphInfo& graph, const PartHeat& heat,
-                                  const std::vector<bool>& here) {
-  std::vector<Bucket> buckets;
-  for (std::size_t t = 0; t < heat.mean.size(); ++t) {
-    const auto bytes = row_bytes_of(graph.node_types[t]);
-    for (std::size_t p = 0; bytes > 0 && p < heat.mean[t].size(); ++p) {
-      for (std::size_t b = 0; !here[p] && b < heat.mean[t][p].size(); ++b) {
-        const auto per_byte = heat.mean[t][p][b] / static_cast<double>(bytes + cache_entry_bytes);
-        if (per_byte > 0) {
-          buckets.push_back({per_byte, t, p, b});
-        }
-      }
-    }
-  }
-  std::ranges::sort(buckets, [](const Bucket& a, const Bucket& b) {
-    return std::tuple(-a.heat_per_byte, a.number, a.type, a.part) <
-           std::tuple(-b.heat_per_byte, b.number, b.type, b.part);
-  });
-  return buckets;
 }
 
 }  // namespace
@@ -58,31 +31,26 @@ std::uint64_t cache_bytes_of(const GraphInfo& graph, double share) {
 std::vector<CacheChoice> choose_first_rows(const GraphInfo& graph, const PartitionBook& book,
                                            const CacheOptions& options,
                                            const std::vector<bool>& here) {
-  std::map<std::pair<std::size_t, std::size_t>, std::uint64_t> rows_of;  // (type, part)
-  auto left = options.budget_bytes;
-  for (const auto& bucket : hottest_first(graph, options.heat, here)) {
-    const auto range =
-        book.range(static_cast<NodeTypeId>(bucket.type), static_cast<PartId>(bucket.part));
-    const auto each = row_bytes_of(graph.node_types[bucket.type]) + cache_entry_bytes;
-    const auto size = PartHeat::bucket_begin(range.size(), bucket.number + 1) -
-                      PartHeat::bucket_begin(range.size(), bucket.number);
-    auto& rows = rows_of[{bucket.type, bucket.part}];
-    if (rows != PartHeat::bucket_begin(range.size(), bucket.number)) {
-      continue;  // the one before did not fit whole
+  HotRowsOptions wanted{.budget_bytes = options.budget_bytes, .extra_bytes = cache_entry_bytes};
+  for (std::size_t t = 0; t < graph.node_types.size(); ++t) {
+    auto& nodes = wanted.nodes.emplace_back();
+    for (std::size_t p = 0; p < here.size(); ++p) {
+      const auto range = book.range(static_cast<NodeTypeId>(t), static_cast<PartId>(p));
+      nodes.push_back(here[p] ? 0 : range.size());
     }
-    const auto taken = std::min(size, left / each);
-    rows += taken;
-    left -= taken * each;
   }
+  const auto hot = hottest_rows(graph, options.heat, wanted);
   std::vector<CacheChoice> choices;
-  for (const auto& [place, rows] : rows_of) {
-    CacheChoice choice{static_cast<PartId>(place.second), static_cast<NodeTypeId>(place.first), {}};
-    const auto first = raw(book.range(choice.type, choice.part).first);
-    for (std::uint64_t i = 0; i < rows; ++i) {
-      choice.nodes.push_back(static_cast<NodeId>(first + i));
-    }
-    if (rows > 0) {
-      choices.push_back(std::move(choice));
+  for (std::size_t t = 0; t < hot.rows.size(); ++t) {
+    for (std::size_t p = 0; p < hot.rows[t].size(); ++p) {
+      CacheChoice choice{static_cast<PartId>(p), static_cast<NodeTypeId>(t), {}};
+      const auto first = raw(book.range(choice.type, choice.part).first);
+      for (std::uint64_t i = 0; i < hot.rows[t][p]; ++i) {
+        choice.nodes.push_back(static_cast<NodeId>(first + i));
+      }
+      if (!choice.nodes.empty()) {
+        choices.push_back(std::move(choice));
+      }
     }
   }
   return choices;

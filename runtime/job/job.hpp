@@ -7,6 +7,7 @@
 #include "runtime/feature/row_collection.hpp"
 #include "runtime/graph/graph_info.hpp"
 #include "runtime/graph/store.hpp"
+#include "runtime/job/device_budget.hpp"
 #include "runtime/job/host_list.hpp"
 #include "runtime/job/process_list.hpp"
 #include "runtime/nn/knowledge/knowledge_options.hpp"
@@ -195,6 +196,7 @@ struct SampleJob {
   EdgeData edge_data{};           ///< What batches carry of their edges
   std::uint64_t cache_bytes = 0;  ///< of other hosts' neighbour lists, per rank
   SampleOn on = SampleOn::automatic;
+  bool pinned_lists = false;  ///< Devices read them in pinned memory of the host
 
   /// Batches are disjoint.
   bool in_trees() const { return disjoint || time.given(); }
@@ -249,6 +251,7 @@ struct FeaturesJob {
   double cache_ratio = 0;             ///< per rank, of all rows of the graph; or 0 with cache_bytes
   std::uint64_t presample_batches = 100;
   bool cache_measure = false;
+  DeviceBudget device_budget = {};  ///< of each device that makes batches
 };
 
 struct TrainJob {

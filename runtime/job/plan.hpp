@@ -74,4 +74,7 @@ Plan make_plan(const Job& job, const GraphInfo& graph, const GraphFacts& facts =
 /// The plan as `check` prints it.
 std::string to_string(const Plan& plan, const Job& job);
 
+/// e.g. "1.5 MiB"
+std::string bytes_text(std::uint64_t bytes);
+
 }  // namespace troupe

@@ -7,18 +7,6 @@
 namespace troupe {
 namespace {
 
-std::string bytes_text(std::uint64_t bytes) {
-  static constexpr std::array<const char*, 7> units = {"B",   "KiB", "MiB", "GiB",
-                                                       "TiB", "PiB", "EiB"};
-  auto value = static_cast<double>(bytes);
-  std::size_t unit = 0;
-  while (value >= 1024 && unit + 1 < units.size()) {
-    value /= 1024;
-    ++unit;
-  }
-  return unit == 0 ? fmt::format("{} B", bytes) : fmt::format("{:.1f} {}", value, units[unit]);
-}
-
 template <class Id>
 std::string list(const std::vector<Id>& ids) {
   std::vector<std::uint32_t> numbers;
@@ -73,6 +61,18 @@ std::string types_text(const BatchCost& batch) {
 }
 
 }  // namespace
+
+std::string bytes_text(std::uint64_t bytes) {
+  static constexpr std::array<const char*, 7> units = {"B",   "KiB", "MiB", "GiB",
+                                                       "TiB", "PiB", "EiB"};
+  auto value = static_cast<double>(bytes);
+  std::size_t unit = 0;
+  while (value >= 1024 && unit + 1 < units.size()) {
+    value /= 1024;
+    ++unit;
+  }
+  return unit == 0 ? fmt::format("{} B", bytes) : fmt::format("{:.1f} {}", value, units[unit]);
+}
 
 std::string to_string(const Plan& plan, const Job& job) {
   std::string out;

@@ -140,6 +140,14 @@ void add_sample(std::vector<SchemaRow>& rows) {
                                     : v == "host" ? SampleOn::host
                                                   : SampleOn::automatic;
                   }});
+  rows.push_back({"/sample/device_lists",
+                  choice_rule({"device", "pinned"}),
+                  value("\"device\""),
+                  "where a device that makes batches reads neighbor lists: in its memory, or in "
+                  "pinned memory of "
+                  "the host",
+                  {},
+                  [](const Json& v, Job& job) { job.sample.pinned_lists = v == "pinned"; }});
   rows.push_back(
       {"/sample/edge_data",
        {.type = ValueType::choice_list,
@@ -216,6 +224,16 @@ void add_features(std::vector<SchemaRow>& rows) {
        "rows are read, some 40 bytes each",
        {},
        put<&Job::features, &FeaturesJob::cache_measure>});
+  rows.push_back(
+      {"/features/cache/device_budget",
+       choice_or_room_rule({"auto"}, 0, std::uint64_t{1} << 40),
+       value("\"auto\""),
+       "how much of the rows is in a device's memory, the hottest first, where devices make "
+       "batches; "
+       "the others are read from pinned memory of the host; auto: as many as there is room for "
+       "(docs/gpu.md)",
+       {},
+       [](const Json& v, Job& job) { job.features.device_budget = parse_device_budget(v); }});
 }
 
 void add_optimizer(std::vector<SchemaRow>& rows) {

@@ -14,8 +14,9 @@ namespace {
 using OrderedJson = nlohmann::ordered_json;
 
 /// Counters that checkpoints of earlier versions do not have.
-constexpr std::array<std::string_view, 5> added_later{
-    "batches_in_flight", "learned_ns", "learned_rows", "learned_bytes", "learned_messages"};
+constexpr std::array<std::string_view, 7> added_later{
+    "batches_in_flight", "learned_ns",  "learned_rows", "learned_bytes",
+    "learned_messages",  "rows_device", "rows_pinned"};
 constexpr std::uint64_t any_u32 = std::numeric_limits<std::uint32_t>::max();
 
 void put(OrderedJson& json, const char* key, const std::optional<double>& value, JsonStyle style) {

@@ -362,6 +362,34 @@ TEST_F(Program, CheckPrintsThePlanAndWithFullTheJobAndWritesNothing) {
   EXPECT_NE(full.out.find("not measured"), std::string::npos) << full.out;
 }
 
+TEST_F(Program, CheckPrintsWhatADeviceHolds) {
+  const auto check = [&](const std::string& device, const std::string& budget) {
+    return troupe({"check", example("quickstart.json"), "--measure", "0", "--set",
+                   "output=" + output(), "--set", "partition.parts=1", "--set", "cluster.hosts=1",
+                   "--set", "cluster.device=" + device, "--set",
+                   "features.cache.device_budget=" + budget});
+  };
+  const auto tenth = check("emulated:1", "10%");
+  ASSERT_EQ(tenth.exit_code, 0) << tenth.err;
+  for (const char* text :
+       {"memory of a device with 1 rank, at most: ", " of 4.0 GiB",
+        "  neighbor lists: ", "  original ids and labels: ",
+        "  rows of features (device_budget 10%, of 14.8 MiB): 1.5 MiB", "  batches in flight: ",
+        "  activations and their gradients: ", "  parameters and optimizer: ",
+        "pinned memory of the host: 13.3 MiB of rows", "  pinned for devices: 13.3 MiB"}) {
+    EXPECT_NE(tenth.out.find(text), std::string::npos) << text << " is not in:\n" << tenth.out;
+  }
+  EXPECT_NE(check("emulated:1", "auto").out.find("pinned memory of the host: 0 B of rows"),
+            std::string::npos);
+  const auto small = check("emulated:1,1MB", "100%");
+  EXPECT_EQ(small.exit_code, 1) << small.err;
+  EXPECT_NE(small.err.find("a device has too little memory: at most "), std::string::npos);
+  EXPECT_NE(small.err.find("rows of features (device_budget 100%, of 14.8 MiB) 14.8 MiB"),
+            std::string::npos)
+      << small.err;
+  EXPECT_EQ(check("emulated:1,1MB", "0").exit_code, 0);
+}
+
 TEST_F(Program, CheckTakesTheTimeOfAnEpochFromTheReportOfTheSameJob) {
   const std::vector<std::string> settings{"--set", "train.epochs=2", "--set", "output=" + output()};
   std::vector<std::string> run{"run", example("quickstart.json")};

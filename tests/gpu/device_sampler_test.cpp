@@ -45,8 +45,8 @@ TEST_P(DeviceSamplerTest, SamplesBatchAfterBatch) {
   const SampleOptions options{.fanout = {{4, 4, 4, 4, 4}, {3, 3, 3, 3, 3}}, .job_seed = 3};
   ASSERT_OK_AND_ASSIGN(const auto sampler, on().sampler(cut, options));
   ASSERT_OK_AND_ASSIGN(const auto arrays, gpu::arrays_for_device(cut.info, *cut.parts[0], options));
-  EXPECT_EQ(sampler->graph_bytes().device, arrays.bytes());
-  EXPECT_EQ(sampler->graph_bytes().pinned, 0U);
+  EXPECT_EQ(sampler->graph().bytes, arrays.bytes());
+  EXPECT_EQ(sampler->graph().pinned_bytes, 0U);
   for (std::uint64_t number = 0; number < 5; ++number) {
     const auto seeds = testing::random_seeds(50, 500, number);
     const BatchKey key{.number = number};
@@ -70,8 +70,8 @@ TEST(DeviceSampler, GraphsThatDoNotFitAreRefused) {
   ASSERT_OK_AND_ASSIGN(const auto arrays, gpu::arrays_for_device(cut.info, *cut.parts[0], options));
   const auto small = std::make_shared<gpu::EmulatedDevice>(
       gpu::EmulatedOptions{.memory_bytes = arrays.bytes() - 1});
-  EXPECT_ERROR(gpu::make_emulated_sampler(small, cut.info, *cut.parts[0], options),
-               Errc::out_of_memory, "emulated device");
+  EXPECT_ERROR(testing::emulated_sampler(small, cut, options), Errc::out_of_memory,
+               "emulated device");
 }
 
 TEST(DeviceSampler, KeepsListsInMemoryOfTheHost) {
@@ -84,10 +84,9 @@ TEST(DeviceSampler, KeepsListsInMemoryOfTheHost) {
       gpu::EmulatedOptions{.memory_bytes = arrays.bytes() - originals});
   {
     ASSERT_OK_AND_ASSIGN(const auto sampler,
-                         gpu::make_emulated_sampler(device, cut.info, *cut.parts[0], options,
-                                                    gpu::Topology::pinned));
-    EXPECT_EQ(sampler->graph_bytes().device, originals);
-    EXPECT_EQ(sampler->graph_bytes().pinned, arrays.bytes() - originals);
+                         testing::emulated_sampler(device, cut, options, gpu::Topology::pinned));
+    EXPECT_EQ(sampler->graph().bytes, originals);
+    EXPECT_EQ(sampler->graph().pinned_bytes, arrays.bytes() - originals);
     EXPECT_EQ(device->memory().used_bytes(), originals);
     const auto seeds = testing::random_seeds(50, 3000, 1);
     ASSERT_OK_AND_ASSIGN(const auto batch,

@@ -44,6 +44,21 @@ TEST(Devices, EmulatedOnesHaveTheMemoryOfTheChoice) {
                "expected room for 1 more bytes, found 1000 of 1000 in use");
 }
 
+TEST(Devices, EmulatedOnesSayWhatIsFree) {
+  ASSERT_OK_AND_ASSIGN(
+      const auto devices,
+      open_devices({.kind = DeviceKind::emulated, .count = 2, .memory_bytes = 1000}));
+  ASSERT_OK_AND_ASSIGN(const auto ops, devices->block_ops(Rank{0}));
+  const auto taken = ops->memory()->take(300);
+
+  const auto memory = [&](Rank rank) { return *devices->memory(rank); };
+  EXPECT_EQ(memory(Rank{0}).free, 700U);
+  EXPECT_EQ(memory(Rank{2}).free, 700U);
+  EXPECT_EQ(memory(Rank{1}).free, 1000U);
+  EXPECT_EQ(memory(Rank{0}).total, 1000U);
+  EXPECT_EQ(device_of(*devices, Rank{5}), 1U);
+}
+
 TEST(Devices, CudaSaysWhatIsMissing) {
   constexpr std::array<std::uint32_t, 1> last{most_devices - 1};
   const auto devices = open_cuda_devices(last);
@@ -73,14 +88,24 @@ class NamedDevices final : public Devices {
   std::vector<std::string> names() const override { return names_; }
   std::string versions() const override { return versions_; }
   Result<std::unique_ptr<nn::BlockOps>> block_ops(Rank /*rank*/) override { return none(); }
-  Result<std::unique_ptr<DeviceSampler>> sampler(Rank /*rank*/, const GraphInfo& /*graph*/,
-                                                 const Part& /*part*/,
-                                                 const SampleOptions& /*options*/) override {
+  Result<MemoryOfDevice> memory(Rank /*rank*/) override { return none(); }
+  Result<std::shared_ptr<const DeviceGraph>> graph(Rank /*rank*/, const GraphArrays& /*arrays*/,
+                                                   Topology /*topology*/,
+                                                   const DeviceGraph* /*beside*/) override {
     return none();
   }
-  Result<std::unique_ptr<DeviceRowSource>> row_source(Rank /*rank*/, const GraphInfo& /*graph*/,
-                                                      const Part& /*part*/,
-                                                      const FeaturePlan& /*plan*/) override {
+  Result<std::shared_ptr<const DeviceFeatures>> features(
+      Rank /*rank*/, const FeatureArrays& /*arrays*/, const RowTiers& /*near*/,
+      const DeviceFeatures* /*beside*/) override {
+    return none();
+  }
+  Result<std::unique_ptr<DeviceSampler>> sampler(Rank /*rank*/,
+                                                 std::shared_ptr<const DeviceGraph> /*graph*/,
+                                                 SamplingPlan /*plan*/) override {
+    return none();
+  }
+  Result<std::unique_ptr<DeviceRowSource>> row_source(
+      Rank /*rank*/, std::shared_ptr<const DeviceFeatures> /*features*/) override {
     return none();
   }
 

@@ -73,8 +73,10 @@ std::vector<std::uint32_t> bits_but_nans(std::span<const float> values) {
 /// A table of one node type on a device, and rows of it beside those of RowDecoder.
 class GatheredRows {
  public:
+  /// \param splits  how many rows are in the device's memory, each in turn
   GatheredRows(const testing::TestDevice& device, std::uint64_t order, NodeTypeInfo type,
-               Normalize normalize, std::vector<std::byte> bytes)
+               Normalize normalize, std::vector<std::byte> bytes,
+               const std::vector<std::uint64_t>& splits = {~std::uint64_t{0}})
       : device_(device),
         bytes_(std::move(bytes)),
         decoder_(*RowDecoder::create(type, normalize)),
@@ -83,20 +85,34 @@ class GatheredRows {
     auto sampler = on.sampler(cut_, testing::fanouts({}));
     EXPECT_OK(sampler);
     sampler_ = *std::move(sampler);
-    auto rows = on.rows(cut_, {.normalize = normalize});
-    EXPECT_OK(rows);
-    rows_ = *std::move(rows);
+    for (const auto split : splits) {
+      const auto count = cut_.info.node_types[0].count;
+      auto rows = on.rows(cut_, {.normalize = normalize},
+                          {.nodes = {std::min(split, count)}, .edges = {0}});
+      EXPECT_OK(rows);
+      rows_.push_back(*std::move(rows));
+    }
   }
 
   /// \param seeds  nodes without duplicates
   void expect_same(const std::vector<NodeId>& seeds, const std::string& what) {
     ASSERT_OK_AND_ASSIGN(const auto batch,
                          sampler_->sample({}, {.groups = {{NodeTypeId{0}, seeds}}}));
-    ASSERT_OK_AND_ASSIGN(const auto gathered, rows_->gather(batch));
-    ASSERT_OK_AND_ASSIGN(auto sampled, sampler_->download(batch));
-    ASSERT_OK_AND_ASSIGN(
-        const auto got,
-        rows_->download(std::make_shared<const SampledBatch>(std::move(sampled)), gathered));
+    ASSERT_OK_AND_ASSIGN(auto downloaded, sampler_->download(batch));
+    const auto sampled = std::make_shared<const SampledBatch>(std::move(downloaded));
+    for (const auto& rows : rows_) {
+      expect_same_of(*rows, batch, sampled, seeds,
+                     fmt::format("{}, {} rows on the device", what,
+                                 rows->features().nodes[0].features.near_rows));
+    }
+  }
+
+ private:
+  void expect_same_of(gpu::DeviceRowSource& rows, const gpu::DeviceBatch& batch,
+                      const std::shared_ptr<const SampledBatch>& sampled,
+                      const std::vector<NodeId>& seeds, const std::string& what) {
+    ASSERT_OK_AND_ASSIGN(const auto gathered, rows.gather(batch));
+    ASSERT_OK_AND_ASSIGN(const auto got, rows.download(sampled, gathered));
     const auto values = got.rows[0].features.view().flat();
     const auto cols = decoder_.cols();
     std::vector<float> expected(seeds.size() * cols);
@@ -111,7 +127,6 @@ class GatheredRows {
     }
   }
 
- private:
   static CutGraph cut_of(NodeTypeInfo type, std::span<const std::byte> bytes) {
     type.count = bytes.size() / type.features->row_bytes();
     auto cut = testing::cut_graph(testing::plain_graph(type.count, {}), 1);
@@ -128,7 +143,7 @@ class GatheredRows {
   RowDecoder decoder_;
   CutGraph cut_;
   std::unique_ptr<gpu::DeviceSampler> sampler_;
-  std::unique_ptr<gpu::DeviceRowSource> rows_;
+  std::vector<std::unique_ptr<gpu::DeviceRowSource>> rows_;
 };
 
 constexpr std::array all_normalizations{Normalize::none, Normalize::row, Normalize::column};
@@ -148,8 +163,12 @@ TEST_P(GatherRows, HaveTheHostsBitsForEachTypeAndShape) {
         for (std::size_t i = 0; i < nodes.size(); ++i) {
           nodes[i] = static_cast<NodeId>(i);
         }
+        const std::uint64_t most = nodes.size();
+        const auto splits = cols == 4 || cols == 33
+                                ? std::vector<std::uint64_t>{0, 1, 31, 32, 33, most - 1, most}
+                                : std::vector<std::uint64_t>{0, most / 10, most};
         GatheredRows rows(GetParam(), cols, type_with(dtype, cols), normalize,
-                          stored_values(dtype, nodes.size() * cols, random));
+                          stored_values(dtype, nodes.size() * cols, random), splits);
         for (const std::size_t count : {0U, 1U, 31U, 32U, 33U, 1023U}) {
           std::ranges::shuffle(nodes, random);
           const auto end =
@@ -174,25 +193,12 @@ TEST_P(GatherRows, DecodeEveryHalf) {
   }
 }
 
-/// Rows far behind the first 2^31 bytes: only those that are read are given memory.
+/// \requires row i of the three has the values 1 + column + i
 template <class Decode>
-void expect_far_rows(const Decode& decode) {
+void expect_far_rows_of(gpu::EmulatedStream& on,
+                        const gpu::TableRows<typename Decode::Stored>& rows, const Decode& decode) {
   using Stored = typename Decode::Stored;
-  constexpr std::size_t bytes = (std::size_t{1} << 33) + 4096;
-  constexpr std::uint64_t cols = 96;
-  void* const mapped = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
-                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  ASSERT_NE(mapped, MAP_FAILED);
-  auto* const table = static_cast<Stored*>(mapped);
-  const std::uint64_t last = bytes / sizeof(Stored) / cols - 1;
-  const std::vector<std::uint64_t> index{last, last / 2, 0};
-  for (std::size_t i = 0; i < 3; ++i) {
-    for (std::uint64_t c = 0; c < cols; ++c) {
-      table[index[i] * cols + c] = static_cast<Stored>(1 + c + i);
-    }
-  }
-  gpu::EmulatedStream on(std::make_shared<gpu::EmulatedDevice>());
-  const gpu::TableRows<Stored> rows{table, index.data(), cols};
+  const auto cols = rows.cols;
   std::vector<float> divisors(3);
   std::vector<float> single(3 * cols);
   std::vector<float> packed(3 * cols);
@@ -210,6 +216,31 @@ void expect_far_rows(const Decode& decode) {
       sum += static_cast<double>(expected);
     }
     EXPECT_EQ(divisors[i], static_cast<float>(std::max(sum, 1.0)));
+  }
+}
+
+/// Rows far behind the first 2^31 bytes, in one piece and in two: only those that are read are given
+/// memory.
+template <class Decode>
+void expect_far_rows(const Decode& decode) {
+  using Stored = typename Decode::Stored;
+  constexpr std::size_t bytes = (std::size_t{1} << 33) + 4096;
+  constexpr std::uint64_t cols = 96;
+  void* const mapped = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  ASSERT_NE(mapped, MAP_FAILED);
+  auto* const table = static_cast<Stored*>(mapped);
+  const std::uint64_t last = bytes / sizeof(Stored) / cols - 1;
+  const std::vector<std::uint64_t> index{last, last / 2, 0};
+  for (std::size_t i = 0; i < 3; ++i) {
+    for (std::uint64_t c = 0; c < cols; ++c) {
+      table[index[i] * cols + c] = static_cast<Stored>(1 + c + i);
+    }
+  }
+  gpu::EmulatedStream on(std::make_shared<gpu::EmulatedDevice>());
+  for (const std::uint64_t near_rows : {~std::uint64_t{0}, last, last / 2, std::uint64_t{1}}) {
+    const auto* const far = near_rows <= last ? table + near_rows * cols : nullptr;
+    expect_far_rows_of(on, {{table, far, near_rows}, index.data(), cols}, decode);
   }
   munmap(mapped, bytes);
 }
@@ -266,7 +297,8 @@ TEST_P(GatherRows, OfBatchesHaveTheHostsDigest) {
     ASSERT_OK_AND_ASSIGN(const auto rows, device.rows(cut, plan));
     ASSERT_OK_AND_ASSIGN(const auto arrays,
                          gpu::features_for_device(cut.info, *cut.parts[0], plan));
-    EXPECT_EQ(rows->table_bytes(), arrays.bytes());
+    EXPECT_EQ(rows->features().bytes, arrays.bytes());
+    EXPECT_EQ(rows->features().pinned_bytes, 0U);
     for (std::uint16_t type = 0; type < 3; ++type) {
       const auto seeds = testing::random_seeds(type == 2 ? 0 : 33, 300, order);
       const BatchKey key{.number = order};
@@ -291,10 +323,8 @@ TEST(GatherBatch, SeedsOfSeveralTypesHaveNoLabels) {
   const auto cut = testing::cut_graph(featured_hetero_graph(), 1);
   const SampleOptions options{.fanout = {{4, 4, 4, 4, 4}}};
   const auto device = std::make_shared<gpu::EmulatedDevice>();
-  ASSERT_OK_AND_ASSIGN(const auto sampler,
-                       gpu::make_emulated_sampler(device, cut.info, *cut.parts[0], options));
-  ASSERT_OK_AND_ASSIGN(const auto rows,
-                       gpu::make_emulated_row_source(device, cut.info, *cut.parts[0], {}));
+  ASSERT_OK_AND_ASSIGN(const auto sampler, testing::emulated_sampler(device, cut, options));
+  ASSERT_OK_AND_ASSIGN(const auto rows, testing::emulated_rows(device, cut, {}));
   const auto labels_of = [&](const std::vector<SeedGroup>& groups) {
     const auto batch = sampler->sample({}, {.groups = groups});
     EXPECT_OK(batch);
@@ -334,8 +364,7 @@ TEST(FeaturesForDevice, RefuseWhatThePartDoesNotHave) {
                "rows of writes in the part");
   const auto small =
       std::make_shared<gpu::EmulatedDevice>(gpu::EmulatedOptions{.memory_bytes = 99});
-  EXPECT_ERROR(gpu::make_emulated_row_source(small, whole.info, *whole.parts[0], {}),
-               Errc::out_of_memory, "emulated device");
+  EXPECT_ERROR(testing::emulated_rows(small, whole, {}), Errc::out_of_memory, "emulated device");
 }
 
 }  // namespace

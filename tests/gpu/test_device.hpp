@@ -45,6 +45,31 @@ inline const std::string& no_cuda_device() {
   return reason;
 }
 
+/// All rows of a graph's tables.
+inline RowTiers all_near(const CutGraph& cut, const gpu::FeaturePlan& plan) {
+  return split_rows({cut.info, plan.edge_features}, {}, ~std::uint64_t{0});
+}
+
+inline Result<std::unique_ptr<gpu::DeviceSampler>> emulated_sampler(
+    const std::shared_ptr<gpu::EmulatedDevice>& device, const CutGraph& cut,
+    const SampleOptions& options, gpu::Topology topology = gpu::Topology::device) {
+  TROUPE_ASSIGN_OR_RETURN(const auto arrays,
+                          gpu::arrays_for_device(cut.info, *cut.parts[0], options));
+  TROUPE_ASSIGN_OR_RETURN(auto graph, gpu::emulated_graph(device, arrays, topology));
+  return gpu::make_emulated_sampler(device, std::move(graph), gpu::sampling_plan(options));
+}
+
+/// \param near  empty: all rows
+inline Result<std::unique_ptr<gpu::DeviceRowSource>> emulated_rows(
+    const std::shared_ptr<gpu::EmulatedDevice>& device, const CutGraph& cut,
+    const gpu::FeaturePlan& plan, const RowTiers& near = {}) {
+  TROUPE_ASSIGN_OR_RETURN(const auto arrays,
+                          gpu::features_for_device(cut.info, *cut.parts[0], plan));
+  const auto tiers = near.nodes.empty() ? all_near(cut, plan) : near;
+  TROUPE_ASSIGN_OR_RETURN(auto features, gpu::emulated_features(device, arrays, tiers));
+  return gpu::make_emulated_row_source(device, std::move(features));
+}
+
 /// Makes what a device computes with.
 class OnTestDevice {
  public:
@@ -64,13 +89,26 @@ class OnTestDevice {
   }
   Result<std::unique_ptr<gpu::DeviceSampler>> sampler(const CutGraph& cut,
                                                       const SampleOptions& options) const {
-    return emulated_ ? gpu::make_emulated_sampler(emulated_, cut.info, *cut.parts[0], options)
-                     : gpu::make_cuda_sampler(0, cut.info, *cut.parts[0], options);
+    if (emulated_) {
+      return emulated_sampler(emulated_, cut, options);
+    }
+    TROUPE_ASSIGN_OR_RETURN(const auto arrays,
+                            gpu::arrays_for_device(cut.info, *cut.parts[0], options));
+    TROUPE_ASSIGN_OR_RETURN(auto graph, gpu::cuda_graph(0, arrays));
+    return gpu::make_cuda_sampler(0, std::move(graph), gpu::sampling_plan(options));
   }
+  /// \param near  empty: all rows
   Result<std::unique_ptr<gpu::DeviceRowSource>> rows(const CutGraph& cut,
-                                                     const gpu::FeaturePlan& plan) const {
-    return emulated_ ? gpu::make_emulated_row_source(emulated_, cut.info, *cut.parts[0], plan)
-                     : gpu::make_cuda_row_source(0, cut.info, *cut.parts[0], plan);
+                                                     const gpu::FeaturePlan& plan,
+                                                     const RowTiers& near = {}) const {
+    if (emulated_) {
+      return emulated_rows(emulated_, cut, plan, near);
+    }
+    TROUPE_ASSIGN_OR_RETURN(const auto arrays,
+                            gpu::features_for_device(cut.info, *cut.parts[0], plan));
+    const auto tiers = near.nodes.empty() ? all_near(cut, plan) : near;
+    TROUPE_ASSIGN_OR_RETURN(auto features, gpu::cuda_features(0, arrays, tiers));
+    return gpu::make_cuda_row_source(0, std::move(features));
   }
 
  private:

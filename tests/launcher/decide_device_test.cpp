@@ -80,6 +80,9 @@ TEST(DeviceText, SaysWhatDevicesDoAndWhatTheHostDoes) {
             "device emulated:2: trains, makes batches");
   EXPECT_EQ(device_text(job_on("cuda:0"), learns, found_gpus),
             "device cuda:0 (2 x G; driver 1): trains; the host makes batches (a reason)");
+  const DevicePlan rows{.learns = true, .rows = true, .why_not = "links"};
+  EXPECT_EQ(device_text(job_on("emulated:1"), rows, found_none),
+            "device emulated:1: trains, gathers rows; the host samples batches (links)");
   EXPECT_EQ(device_text(job_on("cuda"), all, found_none), "device cuda: trains, makes batches");
   EXPECT_EQ(device_text(job_on("auto:cuda"), all, found_gpus),
             "device auto:cuda (2 x G; driver 1): trains, makes batches");

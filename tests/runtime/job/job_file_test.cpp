@@ -158,7 +158,7 @@ TEST(ParseJob, PrintsTheWholeJobInSchemaOrderAndReadsItBack) {
   EXPECT_EQ(second.job.train.optimizer.lr, 0.1);
   EXPECT_EQ(second.job.dataset.path, first.dataset.path);
   EXPECT_EQ(second.job.output, first.output);
-  EXPECT_EQ(first.json.find("budget"), std::string::npos);  // absent stays absent
+  EXPECT_EQ(first.json.find("\"budget\""), std::string::npos);  // absent stays absent
   EXPECT_CONTAINS(first.json, "\"fanout\": [3, 2],\n");
   EXPECT_LT(first.json.find("\"dataset\""), first.json.find("\"sample\""));
   EXPECT_LT(first.json.find("\"train\""), first.json.find("\"seed\": 7"));

@@ -29,6 +29,8 @@ TEST(Resume, WhereAndHowAJobRunsMayChange) {
   EXPECT_OK(resumable({}, {"checkpoint.every.steps=3", "checkpoint.keep=1"}));
   EXPECT_OK(resumable({}, {"log_every=1", "trace=true", "output=elsewhere"}));
   EXPECT_OK(resumable({}, {"train.epochs=9"}));
+  EXPECT_OK(resumable({"features.cache.device_budget=10%"},
+                      {"features.cache.device_budget=0", "sample.device_lists=pinned"}));
 }
 
 TEST(Resume, TheSameNumberOfRanksMayLieOnOtherHosts) {

@@ -1,0 +1,122 @@
+#include "gpu/run/device_data.hpp"
+
+#include "gpu/sample/graph_arrays.hpp"
+#include "runtime/base/saturating.hpp"
+#include "runtime/job/plan.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <utility>
+
+namespace troupe::gpu {
+
+Result<std::shared_ptr<const DeviceData>> DeviceData::create(std::shared_ptr<Devices> devices,
+                                                             std::span<const Rank> ranks,
+                                                             const GraphInfo& graph,
+                                                             const Part& part,
+                                                             const DeviceDataOptions& options) {
+  TROUPE_ASSIGN_OR_RETURN(const auto tables, features_for_device(graph, part, options.features));
+  std::shared_ptr<DeviceData> data(new DeviceData(std::move(devices), options));
+  if (options.sample) {
+    TROUPE_ASSIGN_OR_RETURN(const auto lists, arrays_for_device(graph, part, *options.sample));
+    TROUPE_RETURN_IF_ERROR(data->put_lists(ranks, lists));
+  }
+  TROUPE_RETURN_IF_ERROR(data->put_features(ranks, graph, tables));
+  return std::shared_ptr<const DeviceData>(std::move(data));
+}
+
+Result<DeviceData::Room> DeviceData::room(std::span<const Rank> ranks) const {
+  Room least{~std::uint64_t{0}, 0};
+  for (const Rank rank : ranks) {
+    TROUPE_ASSIGN_OR_RETURN(const auto memory, devices_->memory(rank));
+    if (memory.free < least.free) {
+      least = {memory.free, memory.total};
+    }
+  }
+  return least;
+}
+
+Error DeviceData::too_little(const Error& error, const Room& room) const {
+  return Error(error).with(fmt::format(
+      "memory of a device: neighbor lists {}, ids and labels {}, rows of features {} of {} "
+      "(features.cache.device_budget {}); batches, activations and parameters {} at most; free {} "
+      "of {}",
+      bytes_text(bytes_.lists), bytes_text(bytes_.ids), bytes_text(bytes_.rows),
+      bytes_text(bytes_.all_rows), to_string(options_.budget), bytes_text(options_.reserved_bytes),
+      bytes_text(room.free), bytes_text(room.memory)));
+}
+
+Status DeviceData::put_lists(std::span<const Rank> ranks, const GraphArrays& arrays) {
+  TROUPE_ASSIGN_OR_RETURN(const auto before, room(ranks));
+  const bool pinned = options_.topology == Topology::pinned;
+  (pinned ? bytes_.pinned_lists : bytes_.lists) = arrays.bytes();
+  const DeviceGraph* first = nullptr;
+  for (const Rank rank : ranks) {
+    auto& graph = on_[device_of(*devices_, rank)].graph;
+    if (graph != nullptr) {
+      continue;
+    }
+    auto uploaded = devices_->graph(rank, arrays, options_.topology, first);
+    if (!uploaded) {
+      return too_little(uploaded.error(), before);
+    }
+    graph = *std::move(uploaded);
+    first = first == nullptr ? graph.get() : first;
+    bytes_.lists = graph->bytes;
+    bytes_.pinned_lists = graph->pinned_bytes;
+  }
+  return ok_status();
+}
+
+Status DeviceData::put_features(std::span<const Rank> ranks, const GraphInfo& graph,
+                                const FeatureArrays& arrays) {
+  TROUPE_ASSIGN_OR_RETURN(const auto room_left, room(ranks));
+  const TieredTables tables{graph, options_.features.edge_features};
+  bytes_.all_rows = bytes_of(tables);
+  bytes_.ids = arrays.bytes() - std::min(arrays.bytes(), bytes_.all_rows);
+  const auto beside =
+      plus(plus(bytes_.ids, options_.reserved_bytes), device_margin(room_left.memory));
+  const auto free = room_left.free - std::min(room_left.free, beside);
+  const auto budget = budget_bytes(options_.budget, bytes_.all_rows, free);
+  tiers_ = split_rows(tables, options_.heat, budget);
+  bytes_.rows = bytes_of(tables, tiers_);
+  bytes_.pinned_rows = bytes_.all_rows - bytes_.rows;
+  const DeviceFeatures* first = nullptr;
+  for (const Rank rank : ranks) {
+    auto& features = on_[device_of(*devices_, rank)].features;
+    if (features != nullptr) {
+      continue;
+    }
+    auto uploaded = devices_->features(rank, arrays, tiers_, first);
+    if (!uploaded) {
+      return too_little(uploaded.error(), room_left);
+    }
+    features = *std::move(uploaded);
+    first = first == nullptr ? features.get() : first;
+  }
+  return ok_status();
+}
+
+Result<std::unique_ptr<DeviceBatches>> DeviceData::batches(Rank rank) const {
+  const auto& on = on_.at(device_of(*devices_, rank));
+  std::unique_ptr<DeviceSampler> sampler;
+  if (options_.sample) {
+    TROUPE_ASSIGN_OR_RETURN(sampler,
+                            devices_->sampler(rank, on.graph, sampling_plan(*options_.sample)));
+  }
+  TROUPE_ASSIGN_OR_RETURN(auto rows, devices_->row_source(rank, on.features));
+  return std::make_unique<DeviceBatches>(std::move(sampler), std::move(rows));
+}
+
+std::string DeviceData::text() const {
+  if (bytes_.pinned_rows == 0 && bytes_.pinned_lists == 0) {
+    return {};
+  }
+  return fmt::format(
+      "memory of a device: rows of features {} of {} (device_budget {}), neighbor lists {}; pinned "
+      "memory of the host: {} of rows, {} of neighbor lists",
+      bytes_text(bytes_.rows), bytes_text(bytes_.all_rows), to_string(options_.budget),
+      bytes_text(bytes_.lists), bytes_text(bytes_.pinned_rows), bytes_text(bytes_.pinned_lists));
+}
+
+}  // namespace troupe::gpu

@@ -1,0 +1,229 @@
+#include "runtime/job/device_memory.hpp"
+
+#include "runtime/base/id_list.hpp"
+#include "runtime/base/saturating.hpp"
+#include "runtime/graph/alias_tables.hpp"
+#include "runtime/job/fanout.hpp"
+#include "runtime/job/memory_facts.hpp"
+#include "runtime/sample/batch_builder.hpp"
+#include "runtime/sample/choice/choices.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <numeric>
+
+namespace troupe {
+namespace {
+
+/// Parameters, gradient, mean over ranks, two states of the optimizer, best epoch.
+constexpr std::uint64_t vectors_on_device = 6;
+/// While a batch is made: of a node the table that numbers it, of an edge slots, entries and sums.
+constexpr std::uint64_t making_node_bytes = 88;
+constexpr std::uint64_t making_edge_bytes = 40;
+/// Of a batch's nodes: global and original ids.
+constexpr std::uint64_t ids_of_node_bytes = 16;
+
+/// Lists of the types that hops follow, and the nodes whose original ids draws read.
+void add_lists(const MemoryFacts& of, bool samples, DeviceMemory& memory) {
+  const auto fanout = fanout_by_hop(of.job.sample, of.graph);
+  const auto* choice = find_kind(choice_kinds(), of.job.sample.choice);
+  const bool weighted = choice != nullptr && choice->needs_weights;
+  std::vector<bool> listed(of.graph.node_types.size());
+  auto& lists = of.job.sample.pinned_lists ? memory.pinned_lists : memory.lists;
+  for (std::size_t e = 0; e < of.graph.edge_types.size(); ++e) {
+    if (!samples || !is_sampled(fanout, e)) {
+      continue;
+    }
+    const auto& type = of.graph.edge_types[e];
+    const auto rows = raw(type.list_type(of.job.sample.edge_dir));
+    const auto neighbours = raw(type.neighbour_type(of.job.sample.edge_dir));
+    const auto data = of.job.sample.edge_data & edge_data_of(type);
+    const auto entry = id_width_bytes(of.graph.node_types[neighbours].count) +
+                       data.stored().bytes() + (weighted ? alias_bytes : 0);
+    listed[rows] = true;
+    lists = plus(lists, times(plus(of.graph.node_types[rows].count, 1), sizeof(std::uint64_t)));
+    lists = plus(lists, times(type.count, entry));
+  }
+  for (std::size_t t = 0; t < of.graph.node_types.size(); ++t) {
+    const auto& type = of.graph.node_types[t];
+    std::uint64_t label = 0;
+    if (type.labels) {
+      label = type.labels->kind == LabelInfo::Kind::classes ? sizeof(std::int64_t)
+                                                            : times(type.labels->classes, 4);
+    }
+    memory.ids =
+        plus(memory.ids, times(type.count, plus(label, sizeof(std::uint64_t) *
+                                                           (listed[t] ? std::uint64_t{2} : 1U))));
+  }
+}
+
+/// A batch as it stays on the device, and what making one takes besides.
+struct BatchOfDevice {
+  std::uint64_t kept = 0;
+  std::uint64_t making = 0;
+};
+
+BatchOfDevice batch_of_device(const MemoryFacts& of) {
+  BatchOfDevice batch;
+  for (std::size_t t = 0; t < of.reach.nodes.size(); ++t) {
+    const auto& features = of.graph.node_types[t].features;
+    const auto cols = features && of.job.features.collect ? features->cols : 0;
+    batch.kept = plus(batch.kept, matrix_bytes(of.reach.nodes[t], cols));
+  }
+  for (std::size_t e = 0; e < of.reach.edges.size(); ++e) {
+    const auto& type = of.graph.edge_types[e];
+    const auto& features = type.features;
+    const bool wanted = of.job.sample.edge_data.entries && features;
+    const auto rows = of.reach.nodes[raw(type.list_type(of.job.sample.edge_dir))];
+    const auto per_edge = sizeof(std::uint32_t) + of.job.sample.edge_data.bytes();
+    batch.kept = plus(batch.kept, matrix_bytes(of.reach.edges[e], wanted ? features->cols : 0));
+    batch.kept = plus(batch.kept, times(of.reach.edges[e], per_edge));
+    batch.kept = plus(batch.kept, times(plus(rows, 1), sizeof(std::uint32_t)));
+  }
+  const auto nodes =
+      std::accumulate(of.reach.nodes.begin(), of.reach.nodes.end(), std::uint64_t{0}, plus);
+  const auto edges =
+      std::accumulate(of.reach.edges.begin(), of.reach.edges.end(), std::uint64_t{0}, plus);
+  batch.kept = plus(batch.kept, times(nodes, ids_of_node_bytes));
+  batch.making = plus(times(nodes, making_node_bytes), times(edges, making_edge_bytes));
+  return batch;
+}
+
+/// Ranks of the device that has the most.
+std::uint64_t ranks_of_device(const Plan& plan, std::uint64_t devices) {
+  std::uint64_t most = 1;
+  for (const auto& process : plan.layout.processes) {
+    std::vector<std::uint64_t> ranks(std::max<std::uint64_t>(devices, 1));
+    for (const auto rank : process.ranks) {
+      most = std::max(most, devices == 0 ? 1 : ++ranks[raw(rank) % devices]);
+    }
+  }
+  return most;
+}
+
+std::string rows_name(const DeviceMemory& memory) {
+  return fmt::format("rows of features (device_budget {}, of {})", to_string(memory.budget),
+                     bytes_text(memory.all_rows));
+}
+
+struct NamedBytes {
+  std::string name;
+  std::uint64_t bytes = 0;
+};
+
+std::vector<NamedBytes> items_of(const DeviceMemory& memory) {
+  std::vector<NamedBytes> items;
+  if (memory.samples) {
+    items.push_back({"neighbor lists", memory.lists});
+  }
+  if (memory.keeps_rows) {
+    items.push_back({"original ids and labels", memory.ids});
+    items.push_back({rows_name(memory), memory.rows});
+  }
+  items.push_back({memory.keeps_rows ? "batches in flight" : "copy of a batch", memory.batches});
+  items.push_back({"activations and their gradients", memory.activations});
+  items.push_back({"parameters and optimizer", memory.parameters});
+  return items;
+}
+
+}  // namespace
+
+std::uint64_t DeviceMemory::reserved() const {
+  return plus(plus(batches, activations), parameters);
+}
+
+std::uint64_t DeviceMemory::bytes() const {
+  return plus(plus(lists, ids), plus(rows, reserved()));
+}
+
+std::vector<EdgeTypeId> types_with_edge_features(const Job& job, const GraphInfo& graph) {
+  std::vector<EdgeTypeId> types;
+  for (std::size_t e = 0; e < graph.edge_types.size(); ++e) {
+    if (job.sample.edge_data.entries && graph.edge_types[e].features) {
+      types.push_back(static_cast<EdgeTypeId>(e));
+    }
+  }
+  return types;
+}
+
+DeviceMemory device_memory(const Job& job, const GraphInfo& graph, const Plan& plan,
+                           const DeviceFacts& facts) {
+  const GraphFacts nothing;
+  const MemoryFacts of(job, graph, nothing, plan);
+  const auto batch = batch_of_device(of);
+  DeviceMemory memory{.budget = job.features.device_budget,
+                      .keeps_rows = facts.rows || facts.batches,
+                      .samples = facts.batches,
+                      .ranks = ranks_of_device(plan, facts.devices),
+                      .memory_bytes = facts.memory_bytes};
+  memory.margin = device_margin(facts.memory_bytes);
+  memory.activations = times(memory.ranks, memory_of_activations(of));
+  memory.parameters = times(memory.ranks, matrix_bytes(plan.parameters, vectors_on_device));
+  if (!memory.keeps_rows) {  // a copy in buffers that grow by a quarter
+    memory.batches = times(memory.ranks, plus(batch.kept, batch.kept / 4));
+    return memory;
+  }
+  const auto one =
+      plus(memory_in_flight(of, batch.kept, batch.kept), memory.samples ? batch.making : 0);
+  memory.batches = times(memory.ranks, one);
+  add_lists(of, memory.samples, memory);
+  const auto edge_features = types_with_edge_features(of.job, graph);
+  memory.all_rows = bytes_of({graph, edge_features});
+  const auto beside = plus(plus(memory.lists, memory.ids), plus(memory.reserved(), memory.margin));
+  const auto free = facts.memory_bytes == 0
+                        ? memory.all_rows
+                        : facts.memory_bytes - std::min(beside, facts.memory_bytes);
+  memory.rows = budget_bytes(memory.budget, memory.all_rows, free);
+  memory.pinned_rows = memory.all_rows - memory.rows;
+  return memory;
+}
+
+Status check_device_memory(const DeviceMemory& memory) {
+  const auto sure = plus(plus(memory.lists, memory.ids), plus(memory.rows, memory.parameters));
+  if (memory.memory_bytes == 0 || sure <= memory.memory_bytes) {
+    return ok_status();
+  }
+  return Error(
+      Errc::out_of_memory,
+      fmt::format("a device has too little memory: {}\ntry: {}", line_of(memory),
+                  memory.keeps_rows ? "a smaller features.cache.device_budget, sample.device_lists "
+                                      "\"pinned\", or sample.on \"host\""
+                                    : "a smaller model"));
+}
+
+std::string line_of(const DeviceMemory& memory) {
+  std::vector<std::string> words;
+  for (const auto& [name, bytes] : items_of(memory)) {
+    words.push_back(fmt::format("{} {}", name, bytes_text(bytes)));
+  }
+  const auto of =
+      memory.memory_bytes == 0 ? "" : fmt::format(" of {}", bytes_text(memory.memory_bytes));
+  return fmt::format("at most {}{}: {}; pinned memory of the host {}", bytes_text(memory.bytes()),
+                     of, fmt::join(words, ", "), bytes_text(memory.pinned()));
+}
+
+std::string to_string(const DeviceMemory& memory) {
+  std::string out = fmt::format(
+      "memory of a device with {} rank{}, at most: {}{}\n", memory.ranks,
+      memory.ranks == 1 ? "" : "s", bytes_text(memory.bytes()),
+      memory.memory_bytes == 0 ? "" : fmt::format(" of {}", bytes_text(memory.memory_bytes)));
+  for (const auto& [name, bytes] : items_of(memory)) {
+    out += fmt::format("  {}: {}\n", name, bytes_text(bytes));
+  }
+  if (memory.memory_bytes > 0 && memory.keeps_rows) {
+    out += fmt::format("  margin of device_budget \"auto\": {}\n", bytes_text(memory.margin));
+  }
+  if (memory.keeps_rows) {
+    out += fmt::format("pinned memory of the host: {} of rows, {} of neighbor lists\n",
+                       bytes_text(memory.pinned_rows), bytes_text(memory.pinned_lists));
+  }
+  if (memory.memory_bytes > 0 && memory.bytes() > memory.memory_bytes) {
+    out +=
+        "  bounds of batches and activations are above the device's memory: batches near them "
+        "fail\n";
+  }
+  return out;
+}
+
+}  // namespace troupe

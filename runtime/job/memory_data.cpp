@@ -1,0 +1,100 @@
+#include "runtime/base/saturating.hpp"
+#include "runtime/graph/alias_tables.hpp"
+#include "runtime/graph/list_tables.hpp"
+#include "runtime/job/fanout.hpp"
+#include "runtime/job/memory_facts.hpp"
+#include "runtime/job/task_rules.hpp"
+#include "runtime/sample/choice/choices.hpp"
+
+#include <algorithm>
+
+namespace troupe {
+namespace {
+
+/// Of negatives by degree: each node of a slice, at both ends.
+std::uint64_t edge_ends(const MemoryFacts& of, const MemoryLoad& load) {
+  const auto* links = links_by_degree(of.job, of.graph);
+  if (links == nullptr) {
+    return 0;
+  }
+  const auto& type = of.graph.edge_types[raw(links->edge_type)];
+  const auto nodes = plus(of.graph.node_types[raw(type.source)].count,
+                          of.graph.node_types[raw(type.destination)].count);
+  const auto loaded = plus(
+      load.mapped, of.job.partition.replicated_topology ? times(of.parts(), load.topologies) : 0);
+  return times(times(plus(nodes / of.parts(), 2), sizeof(EdgeEnd)), loaded);
+}
+
+std::uint64_t tables_of_choice(const MemoryFacts& of, const MemoryLoad& load) {
+  const auto* choice = find_kind(choice_kinds(), of.job.sample.choice);
+  if (choice == nullptr || !reads_entries(*choice)) {
+    return 0;
+  }
+  std::uint64_t edges = 0;
+  bool times_too = false;
+  std::uint64_t id_bytes = 4;
+  for (const auto type : drawn_edge_types(of.job.sample, of.graph)) {
+    const auto& info = of.graph.edge_types[raw(type)];
+    edges = plus(edges, info.count);
+    times_too = times_too || info.has_times;
+    const auto end = info.neighbour_type(of.job.sample.edge_dir);
+    id_bytes = std::max(id_bytes, neighbour_original_bytes(of.graph.node_types[raw(end)].count));
+  }
+  auto of_part = of.job.partition.halo.hops > 0 ? edges : plus(edges / of.parts(), 1);
+  if (choice->needs_weights && !of.facts.weight_bytes.empty()) {
+    of_part = std::ranges::max(of.facts.weight_bytes) / sizeof(float);
+  }
+  const auto tables =
+      plus(times(of_part, load.mapped),
+           of.job.partition.replicated_topology ? times(edges, load.topologies) : 0);
+  const auto by_weight = alias_bytes + (times_too ? weight_sum_bytes : 0);
+  return times(tables, choice->needs_weights ? by_weight : id_bytes);
+}
+
+}  // namespace
+
+std::uint64_t memory_of_store(const MemoryFacts& of, const MemoryLoad& load) {
+  const bool copied = of.job.dataset.memory != StoreMemory::mapped;  // auto may copy
+  const auto mapped = copied ? load.mapped : std::min(load.mapped, of.parts());
+  std::uint64_t bytes = times(of.plan.part_bytes, mapped);
+  if (of.job.partition.replicated_topology) {
+    bytes = plus(bytes, times(of.plan.list_bytes, load.topologies));
+  }
+  return bytes;
+}
+
+std::uint64_t memory_of_tables(const MemoryFacts& of, const MemoryLoad& load) {
+  return plus(tables_of_choice(of, load), edge_ends(of, load));
+}
+
+std::uint64_t memory_of_seeds(const MemoryFacts& of, const MemoryLoad& load) {
+  const auto outputs = times(of.scored, score_cols(of.job) * float_bytes + 24);
+  const auto all =
+      plus(times(of.seeds, 48), times(outputs, 2 + (load.directs ? std::uint64_t{2} : 0)));
+  const bool ranks = of.job.task.predicts_links() && load.directs;
+  return plus(plus(all, of.pair_bytes),
+              ranks ? times(times(of.scored, score_cols(of.job)), 64) : 0);
+}
+
+std::uint64_t memory_of_caches(const MemoryFacts& of, const MemoryLoad& load) {
+  if (of.parts() == 1) {
+    return 0;
+  }
+  std::uint64_t all_rows = 0;
+  for (const auto& type : of.graph.node_types) {
+    if (type.features) {
+      all_rows = plus(all_rows, times(type.count, type.features->row_bytes() + 40));
+    }
+  }
+  std::uint64_t rows = 0;
+  if (of.job.features.cache_policy != "none") {
+    rows = of.job.features.cache_ratio > 0
+               ? static_cast<std::uint64_t>(of.job.features.cache_ratio *
+                                            static_cast<double>(all_rows))
+               : of.job.features.cache_bytes;
+  }
+  const auto lists = std::min(of.job.sample.cache_bytes, times(of.plan.list_bytes, 2));
+  return times(load.paths + load.evaluators, plus(std::min(rows, all_rows), lists));
+}
+
+}  // namespace troupe

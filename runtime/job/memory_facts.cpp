@@ -1,0 +1,83 @@
+#include "runtime/job/memory_facts.hpp"
+
+#include "runtime/job/job_file.hpp"
+#include "runtime/job/link_rules.hpp"
+#include "runtime/nn/catalog.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <system_error>
+
+namespace troupe {
+namespace {
+
+/// Pairs of the files of evaluation, while they are found in the parts and after that: four ids each
+/// beside those of the file, whose ids take two bytes at least.
+std::uint64_t bytes_of_pairs(const EvalJob& eval) {
+  std::uint64_t bytes = 0;
+  for (const auto* files : {&eval.negative_files, &eval.candidate_files}) {
+    for (const auto& [role, file] : *files) {
+      std::error_code error;
+      const auto size = std::filesystem::file_size(file, error);
+      bytes = plus(bytes, error ? 0 : times(size, 32));
+    }
+  }
+  return bytes;
+}
+
+}  // namespace
+
+void MemoryLoad::add(const ProcessPlan& process) {
+  ranks += process.ranks.size();
+  paths += std::max(process.ranks.size(), process.samples_for.size());
+  evaluators += process.serves.empty() ? 0U : 1U;
+  served += process.serves.size();
+  mapped += process.maps.size();
+  topologies += 1;
+  directs = directs || process.directs;
+}
+
+MemoryFacts::MemoryFacts(const Job& given, const GraphInfo& info, const GraphFacts& known,
+                         const Plan& planned)
+    : job(given), graph(info), facts(known), plan(planned) {
+  fit_to_graph(job, graph);
+  if (auto made = nn::make_network(job.model); made) {
+    model = *std::move(made);
+  }
+  for (const auto& type : graph.node_types) {
+    nodes = plus(nodes, type.count);
+  }
+  for (const auto& type : graph.edge_types) {
+    edges = plus(edges, type.count);
+  }
+  if (const auto* links = training_links(job, graph); links != nullptr) {
+    largest = links->count;  // the list itself stays in its file
+    batch_seeds = seeds_of_batch(job, graph, *links);
+    for (const auto& [role, list] : graph.find_split(job.dataset.split)->links) {
+      scored = plus(scored, role == "train" ? 0 : list.count);
+    }
+    // All edges of a type are links of every process, those of a split stay in their file.
+    pair_bytes = plus(bytes_of_pairs(job.eval), job.task.embeds() ? times(links->count, 80) : 0);
+    seeds = job.task.embeds() ? nodes : 0;
+  } else if (const auto* split = graph.find_split(job.dataset.split); split != nullptr) {
+    for (const auto& [role, list] : split->roles) {
+      seeds = plus(seeds, list.count);
+      scored = plus(scored, role == "train" ? 0 : list.count);
+      // Sampled evaluation has batches of its own.
+      const bool has_batches = role == "train" || job.eval.mode == "sampled";
+      if (has_batches && list.count > largest) {
+        largest = list.count;
+        batch_seeds = seeds_of_batch(job, graph, list);
+      }
+    }
+  }
+  batch_seeds.resize(graph.node_types.size());
+  reach = reach_of_batch(job, graph, batch_seeds);
+}
+
+std::uint64_t MemoryFacts::remote(std::uint64_t bytes) const {
+  const auto owners = std::max<std::size_t>(1, plan.layout.evaluators().size());
+  return proportion(bytes, owners - 1, owners);
+}
+
+}  // namespace troupe

@@ -1,0 +1,156 @@
+#include "runtime/job/device_memory.hpp"
+
+#include "tests/support/expect.hpp"
+
+#include <gtest/gtest.h>
+
+namespace troupe {
+namespace {
+
+/// A thousand nodes of 10 float32 columns, and ten thousand edges.
+GraphInfo device_graph() {
+  GraphInfo info;
+  auto& nodes = info.node_types.emplace_back();
+  nodes.count = 1000;
+  nodes.features = FeatureInfo{.cols = 10};
+  nodes.labels = LabelInfo{LabelInfo::Kind::classes, 3};
+  info.edge_types.resize(1);
+  info.edge_types[0].count = 10'000;
+  info.splits.resize(1);
+  info.splits[0].roles["train"] = {NodeTypeId{0}, 400};
+  return info;
+}
+
+Job device_job() {
+  Job job;
+  job.cluster.batches_in_flight = 2;
+  job.sample.fanout = {3, 2};
+  job.sample.batch_size = 10;
+  job.model.hidden = 16;
+  return job;
+}
+
+DeviceMemory device_memory_of(const Job& job, const DeviceFacts& facts) {
+  const auto graph = device_graph();
+  return device_memory(job, graph, make_plan(job, graph), facts);
+}
+
+TEST(DeviceMemory, CountsWhatIsThereForSure) {
+  const auto memory = device_memory_of(device_job(), {.batches = true});
+  EXPECT_EQ(memory.ranks, 1U);
+  EXPECT_EQ(memory.lists, 1001U * 8 + 10'000U * 4);
+  EXPECT_EQ(memory.ids, 1000U * (8 + 8 + 8));
+  EXPECT_EQ(memory.all_rows, 40'000U);
+  EXPECT_EQ(memory.rows, 40'000U);
+  EXPECT_EQ(memory.pinned(), 0U);
+  // At most 10 + 30 + 60 nodes and 90 edges; two batches in flight and the one before.
+  EXPECT_GE(memory.batches, 3U * (100 * 40 + 90 * 4));
+  EXPECT_EQ(memory.parameters, 6U * 4 * (2 * 10 * 16 + 16 + 2 * 16 * 3 + 3));
+  EXPECT_EQ(memory.bytes(), memory.lists + memory.ids + memory.rows + memory.reserved());
+}
+
+TEST(DeviceMemory, ListsMayBePinned) {
+  auto job = device_job();
+  const auto there = device_memory_of(job, {.batches = true});
+  job.sample.pinned_lists = true;
+  const auto pinned = device_memory_of(job, {.batches = true});
+  EXPECT_EQ(pinned.lists, 0U);
+  EXPECT_EQ(pinned.pinned_lists, there.lists);
+  EXPECT_EQ(pinned.ids, there.ids);
+}
+
+TEST(DeviceMemory, RowsAreAsTheBudgetSays) {
+  auto job = device_job();
+  job.features.device_budget = {.kind = DeviceBudget::Kind::share, .share = 0.1};
+  const auto tenth = device_memory_of(job, {.batches = true});
+  EXPECT_EQ(tenth.rows, 4000U);
+  EXPECT_EQ(tenth.pinned_rows, 36'000U);
+  job.features.device_budget = {.kind = DeviceBudget::Kind::bytes, .bytes = 7};
+  EXPECT_EQ(device_memory_of(job, {.batches = true}).rows, 7U);
+}
+
+TEST(DeviceMemory, AutoTakesWhatIsFreeLessTheMargin) {
+  auto job = device_job();
+  const auto all = device_memory_of(job, {.batches = true});
+  const auto beside = all.lists + all.ids + all.reserved();
+  for (const std::uint64_t rows : {0U, 1000U, 20'000U}) {
+    // A sixteenth stays free.
+    const std::uint64_t memory = (beside + rows) * 16 / 15;
+    const auto found =
+        device_memory_of(job, {.devices = 1, .memory_bytes = memory, .batches = true});
+    EXPECT_NEAR(static_cast<double>(found.rows), static_cast<double>(rows), 2);
+    EXPECT_EQ(found.rows + found.pinned_rows, 40'000U);
+    EXPECT_OK(check_device_memory(found));
+    EXPECT_LE(found.bytes(), memory);
+  }
+  EXPECT_EQ(device_memory_of(job, {.devices = 1, .memory_bytes = beside * 2, .batches = true}).rows,
+            40'000U);
+}
+
+TEST(DeviceMemory, RanksOfADeviceTakeTheirOwnBatches) {
+  auto job = device_job();
+  const auto one = device_memory_of(job, {.devices = 2, .batches = true});
+  job.cluster.trainers_per_host = 5;
+  const auto several = device_memory_of(job, {.devices = 2, .batches = true});
+  EXPECT_EQ(several.ranks, 3U);
+  EXPECT_EQ(several.parameters, 3 * one.parameters);
+  EXPECT_EQ(several.lists, one.lists);
+  EXPECT_EQ(several.rows, one.rows);
+  EXPECT_EQ(device_memory_of(job, {.batches = true}).ranks, 1U);  // a device for each
+}
+
+TEST(DeviceMemory, BatchesThatTheHostSamplesNeedNoLists) {
+  const auto both = device_memory_of(device_job(), {.batches = true});
+  const auto rows = device_memory_of(device_job(), {.rows = true});
+  EXPECT_EQ(rows.lists, 0U);
+  EXPECT_EQ(rows.ids, 1000U * (8 + 8));
+  EXPECT_EQ(rows.rows, both.rows);
+  EXPECT_LT(rows.batches, both.batches);
+  EXPECT_GE(rows.batches, 3U * 100 * 40);
+}
+
+TEST(DeviceMemory, BatchesOfTheHostAreCopied) {
+  const auto memory = device_memory_of(device_job(), {.devices = 1, .memory_bytes = 1 << 20});
+  EXPECT_EQ(memory.lists + memory.ids + memory.rows + memory.pinned(), 0U);
+  EXPECT_GT(memory.batches, 100U * 40);
+  EXPECT_EQ(to_string(memory).find("neighbor lists"), std::string::npos);
+}
+
+TEST(DeviceMemory, TooLittleIsAnErrorWithTheFigures) {
+  auto job = device_job();
+  job.features.device_budget = {.kind = DeviceBudget::Kind::share, .share = 1};
+  const auto needed = device_memory_of(job, {.batches = true});
+  const auto sure = needed.lists + needed.ids + needed.rows + needed.parameters;
+  const auto with = [&](std::uint64_t bytes) {
+    return device_memory_of(job, {.devices = 1, .memory_bytes = bytes, .batches = true});
+  };
+  EXPECT_OK(check_device_memory(with(sure)));
+  const auto error = check_device_memory(with(sure - 1));
+  for (const char* const figure : {"too little memory", "neighbor lists 46.9 KiB",
+                                   "rows of features (device_budget 100%, of 39.1 KiB) 39.1 KiB",
+                                   "original ids and labels 23.4 KiB", "parameters and optimizer",
+                                   "batches in flight", "activations", "pinned memory", "try:"}) {
+    EXPECT_ERROR(error, Errc::out_of_memory, figure);
+  }
+  // Bounds of batches above the memory are said, and are no error.
+  EXPECT_NE(to_string(with(sure)).find("batches near them fail"), std::string::npos);
+  EXPECT_EQ(to_string(with(sure * 100)).find("batches near them fail"), std::string::npos);
+}
+
+TEST(DeviceMemory, IsPrintedWithALineForEachUse) {
+  auto job = device_job();
+  job.features.device_budget = {.kind = DeviceBudget::Kind::share, .share = 0.1};
+  const auto text =
+      to_string(device_memory_of(job, {.devices = 1, .memory_bytes = 1 << 20, .batches = true}));
+  for (const char* const line :
+       {"memory of a device with 1 rank, at most: ", " of 1.0 MiB\n",
+        "\n  neighbor lists: 46.9 KiB\n",
+        "\n  rows of features (device_budget 10%, of 39.1 KiB): 3.9 KiB\n",
+        "\n  margin of device_budget \"auto\": 64.0 KiB\n",
+        "\npinned memory of the host: 35.2 KiB of rows, 0 B of neighbor lists\n"}) {
+    EXPECT_NE(text.find(line), std::string::npos) << line << "\n" << text;
+  }
+}
+
+}  // namespace
+}  // namespace troupe
