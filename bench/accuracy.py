@@ -32,7 +32,7 @@ class Score:
     name: str
     mean: float
     sd: float
-    seeds: int
+    seeds: int  # 0: the mean itself is to be reached
 
     @property
     def is_rank(self):
@@ -43,6 +43,8 @@ class Score:
         return value if self.is_rank else 100 * value
 
     def least_mean(self, values):
+        if self.seeds == 0:
+            return self.mean
         floor = 0.003 if self.is_rank else 0.3
         ours, theirs = max(statistics.stdev(values), floor), max(self.sd, floor)
         return self.mean - 2 * (ours**2 / len(values) + theirs**2 / self.seeds) ** 0.5
@@ -70,6 +72,19 @@ def of_triples(kind, mean, *settings):
     return Run("fb15k237_" + kind, "knowledge/fb15k237.json", (Score("mrr", mean, 0.001, 2),), 2, "triples", ("task.score.kind=" + kind, *settings))
 
 
+def published(kind, *settings):
+    """Publications have MRRs of .24 to .35."""
+    return Run("fb15k237_n3_" + kind, "knowledge/fb15k237_n3.json", (Score("mrr", 0.30, 0, 0),), 2, "triples", ("task.score.kind=" + kind, *settings))
+
+
+ROTATIONS = (
+    "task.negatives.per_chunk=512",
+    "task.regularization={}",
+    "train.loss=self_adversarial",
+    "train.margin=9",
+    "train.epochs=40",
+    "embedding.entity.init.scale=0.05",
+)
 DISTANCES = ("train.margin=10", "train.loss=self_adversarial", "embedding.entity.init.scale=0.06")
 DBLP = "dblp_hetero/"
 
@@ -98,6 +113,9 @@ RUNS = (
     of_triples("distmult", 0.262),
     of_triples("complex", 0.260),
     of_triples("rotate", 0.242, *DISTANCES),
+    published("complex"),
+    published("distmult", "train.epochs=20"),
+    published("rotate", *ROTATIONS),
 )
 
 

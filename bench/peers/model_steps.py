@@ -132,21 +132,30 @@ def pyg_net(torch, kind, types):
     return Net()
 
 
+def time_steps(step):
+    """Milliseconds of each call but the first ones."""
+    times = []
+    for call in range(WARM + STEPS):
+        began = time.perf_counter()
+        step()
+        if call >= WARM:
+            times.append(1e3 * (time.perf_counter() - began))
+    return times
+
+
 def pyg_steps(torch, kind, batch):
     """Milliseconds of each step."""
     edges, x, labels, ends = batch
     torch.manual_seed(0)
     net = pyg_net(torch, kind, list(edges[0]))
     adam = torch.optim.Adam(net.parameters(), lr=0.001)
-    times = []
-    for step in range(WARM + STEPS):
-        began = time.perf_counter()
+
+    def step():
         adam.zero_grad()
         torch.nn.functional.cross_entropy(net(x, edges, ends)[: len(labels)], labels).backward()
         adam.step()
-        if step >= WARM:
-            times.append(1e3 * (time.perf_counter() - began))
-    return times
+
+    return time_steps(step)
 
 
 def our_steps(build, job, settings, threads):

@@ -1,0 +1,168 @@
+#!/usr/bin/env python3
+"""Training steps of R-GAT on an academic graph of several node types, ours and PyTorch Geometric's by turns on the same batch.
+
+Three layers of 512 columns in four heads (one in the last layer), fanouts [15, 10, 5], Adam. The graph is generated, with a thousandth of the
+nodes and edges of IGBH-full (Khatua et al., 2023), 128 columns and 19 classes; each edge type but citations has its reverse. PyG's layers, a
+GATConv per edge type whose outputs are summed, see the edges of the hops that they need, so that neither side computes rows that nobody reads.
+Prints a line of JSON: medians of all rounds, seeds a second, and their ratio.
+
+    rgat_steps.py --build build/release --scratch FOLDER      with a Python that has torch, torch_geometric and NumPy
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import statistics
+
+import common
+import model_steps
+
+NODES = {"paper": 269_346, "author": 277_221, "institute": 27, "fos": 713}
+EDGES = {
+    "cites": ("paper", "paper", 3_996_442),
+    "written_by": ("paper", "author", 716_762),
+    "writes": ("author", "paper", 716_762),
+    "topic": ("paper", "fos", 1_050_281),
+    "topic_of": ("fos", "paper", 1_050_281),
+    "affiliated_to": ("author", "institute", 48_521),
+    "employs": ("institute", "author", 48_521),
+}
+COLUMNS, HIDDEN, HEADS, CLASSES = 128, 512, 4, 19
+
+
+def make_graph(troupe, scratch):
+    if (scratch / "igbh").exists():
+        return
+    schema = {
+        "classes": CLASSES,
+        "node_types": {name: {"count": count, "features": COLUMNS, "labels": name == "paper"} for name, count in NODES.items()},
+        "edge_types": {name: {"source": source, "destination": to, "edges": count} for name, (source, to, count) in EDGES.items()},
+        "splits": {"": {"nodes": "paper", "train": 100_000, "val": 10, "test": 10}},
+    }
+    (scratch / "igbh.json").write_text(json.dumps(schema))
+    model_steps.run(troupe, "generate", "heterogeneous", scratch / "igbh-graph", "--schema", scratch / "igbh.json")
+    model_steps.run(troupe, "partition", scratch / "igbh-graph", scratch / "igbh", "--parts", 1)
+
+
+def write_job(scratch, batch):
+    job = {
+        "dataset": {"path": str(scratch / "igbh")},
+        "cluster": {"hosts": 1, "trainers_per_host": 1, "samplers_per_trainer": 1},
+        "sample": {"fanout": common.FANOUT, "batch_size": batch},
+        "model": {"kind": "rgat", "layers": 3, "hidden": HIDDEN, "heads": HEADS, "out_heads": 1},
+        "digest": "off",
+        "eval": {"mode": "sampled"},
+        "seed": 1,
+    }
+    path = scratch / f"rgat-{batch}.json"
+    path.write_text(json.dumps(job))
+    return path
+
+
+def load_batch(folder):
+    """Edges that each layer needs by edge type, rows by node type, classes, and nodes known after each hop by node type."""
+    import numpy
+    import torch
+
+    def array(path, dtype="int64"):
+        return torch.from_numpy(numpy.load(path).astype(dtype))
+
+    ends = {name: array(folder / f"nodes-{name}/hop_end.npy").tolist() for name in NODES}
+    rows = {name: array(folder / f"nodes-{name}/features.npy", "float32") for name in NODES}
+    layers = [{}, {}, {}]
+    for name in EDGES:
+        offsets, sources, begin = (array(folder / f"edges-{name}" / f"{part}.npy") for part in ("offsets", "sources", "row_begin"))
+        destinations = torch.repeat_interleave(torch.arange(len(offsets) - 1), offsets[1:] - offsets[:-1])
+        for layer in range(3):
+            count = int(offsets[begin[3 - layer]])
+            if count > 0:
+                layers[layer][name] = torch.stack([sources[:count], destinations[:count]])
+    return layers, rows, array(folder / "labels.npy"), ends
+
+
+def pyg_net(torch, layers):
+    from torch_geometric.nn import GATConv
+
+    def relation(layer):
+        if layer == 2:
+            return GATConv((HIDDEN, HIDDEN), CLASSES, add_self_loops=False)
+        columns = COLUMNS if layer == 0 else HIDDEN
+        return GATConv((columns, columns), HIDDEN // HEADS, heads=HEADS, add_self_loops=False)
+
+    class Net(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layers = torch.nn.ModuleList(torch.nn.ModuleDict({name: relation(i) for name in edges}) for i, edges in enumerate(layers))
+
+        def forward(self, x, ends):
+            for i, relations in enumerate(self.layers):
+                out = {}
+                for name, conv in relations.items():
+                    source, to, _ = EDGES[name]
+                    along = conv((x[source], x[to][: ends[to][2 - i]]), layers[i][name])
+                    out[to] = out[to] + along if to in out else along
+                x = {name: rows.relu() if i < 2 else rows for name, rows in out.items()}
+            return x["paper"]
+
+    return Net()
+
+
+def pyg_steps(torch, batch):
+    """Milliseconds of each step."""
+    layers, rows, labels, ends = batch
+    torch.manual_seed(0)
+    net = pyg_net(torch, layers)
+    adam = torch.optim.Adam(net.parameters(), lr=0.001)
+
+    def step():
+        adam.zero_grad()
+        torch.nn.functional.cross_entropy(net(rows, ends)[: len(labels)], labels).backward()
+        adam.step()
+
+    return model_steps.time_steps(step)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build", type=pathlib.Path, required=True)
+    parser.add_argument("--scratch", type=pathlib.Path, required=True)
+    parser.add_argument("--batch", type=int, default=256)
+    parser.add_argument("--threads", type=int, default=os.cpu_count())
+    parser.add_argument("--rounds", type=int, default=2)
+    options = parser.parse_args()
+    torch = common.use_threads(options.threads)
+    troupe = options.build / "launcher/troupe"
+    options.scratch.mkdir(parents=True, exist_ok=True)
+    make_graph(troupe, options.scratch)
+    job = write_job(options.scratch, options.batch)
+    folder = options.scratch / f"batches-rgat-{options.batch}"
+    if not folder.exists():
+        model_steps.run(troupe, "batches", job, "--count", 1, "--out", folder)
+    batch = load_batch(folder / "batch-0")
+    ours, theirs = [], []
+    for _ in range(options.rounds):
+        milliseconds, edges = model_steps.our_steps(options.build, job, [], options.threads)
+        ours.append(milliseconds)
+        theirs += pyg_steps(torch, batch)
+    mine, its = statistics.median(ours), statistics.median(theirs)
+    pyg_edges = sum(of_type.shape[1] for of_type in batch[0][0].values())
+    line = {
+        "kind": "rgat",
+        "threads": options.threads,
+        "seeds": options.batch,
+        "troupe_ms": round(mine, 1),
+        "pyg_ms": round(its, 1),
+        "edges": [edges, pyg_edges],
+        "troupe_seeds_per_second": round(1e3 * options.batch / mine, 1),
+        "pyg_seeds_per_second": round(1e3 * options.batch / its, 1),
+        "ratio": round(its / pyg_edges * edges / mine, 2),
+        "pyg_range": [round(min(theirs), 1), round(max(theirs), 1)],
+        "troupe_values": ours,
+        **common.versions("torch", "torch_geometric"),
+    }
+    print(json.dumps(line), flush=True)
+
+
+if __name__ == "__main__":
+    main()
