@@ -49,7 +49,10 @@ Error DeviceData::too_little(const Error& error, const Room& room) const {
 Status DeviceData::put_lists(std::span<const Rank> ranks, const GraphArrays& arrays) {
   TROUPE_ASSIGN_OR_RETURN(const auto before, room(ranks));
   const bool pinned = options_.topology == Topology::pinned;
-  (pinned ? bytes_.pinned_lists : bytes_.lists) = arrays.bytes();
+  for (const auto& nodes : arrays.nodes) {
+    bytes_.ids += nodes.original_ids.size_bytes();
+  }
+  (pinned ? bytes_.pinned_lists : bytes_.lists) = arrays.bytes() - bytes_.ids;
   const DeviceGraph* first = nullptr;
   for (const Rank rank : ranks) {
     auto& graph = on_[device_of(*devices_, rank)].graph;
@@ -62,8 +65,6 @@ Status DeviceData::put_lists(std::span<const Rank> ranks, const GraphArrays& arr
     }
     graph = *std::move(uploaded);
     first = first == nullptr ? graph.get() : first;
-    bytes_.lists = graph->bytes;
-    bytes_.pinned_lists = graph->pinned_bytes;
   }
   return ok_status();
 }
@@ -73,9 +74,9 @@ Status DeviceData::put_features(std::span<const Rank> ranks, const GraphInfo& gr
   TROUPE_ASSIGN_OR_RETURN(const auto room_left, room(ranks));
   const TieredTables tables{graph, options_.features.edge_features};
   bytes_.all_rows = bytes_of(tables);
-  bytes_.ids = arrays.bytes() - std::min(arrays.bytes(), bytes_.all_rows);
-  const auto beside =
-      plus(plus(bytes_.ids, options_.reserved_bytes), device_margin(room_left.memory));
+  const auto ids = arrays.bytes() - std::min(arrays.bytes(), bytes_.all_rows);
+  bytes_.ids += ids;
+  const auto beside = plus(plus(ids, options_.reserved_bytes), device_margin(room_left.memory));
   const auto free = room_left.free - std::min(room_left.free, beside);
   const auto budget = budget_bytes(options_.budget, bytes_.all_rows, free);
   tiers_ = split_rows(tables, options_.heat, budget);

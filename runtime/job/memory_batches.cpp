@@ -2,7 +2,7 @@
 #include "runtime/job/columns.hpp"
 #include "runtime/job/link_rules.hpp"
 #include "runtime/job/memory_facts.hpp"
-#include "runtime/job/walk_rules.hpp"
+#include "runtime/job/walk_positives.hpp"
 
 #include <algorithm>
 #include <numeric>

@@ -2,6 +2,7 @@
 #include "runtime/graph/alias_tables.hpp"
 #include "runtime/graph/list_tables.hpp"
 #include "runtime/job/fanout.hpp"
+#include "runtime/job/link_rules.hpp"
 #include "runtime/job/memory_facts.hpp"
 #include "runtime/job/task_rules.hpp"
 #include "runtime/sample/choice/choices.hpp"

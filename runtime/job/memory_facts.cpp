@@ -2,6 +2,7 @@
 
 #include "runtime/job/job_file.hpp"
 #include "runtime/job/link_rules.hpp"
+#include "runtime/job/walk_rules.hpp"
 #include "runtime/nn/catalog.hpp"
 
 #include <algorithm>

@@ -17,7 +17,8 @@ bool infers(const MemoryFacts& of) {
 /// What the first layer reads of the nodes here, where some of it is learned.
 std::uint64_t joined_inputs(const MemoryFacts& of) {
   std::uint64_t all = 0;
-  const auto& first = of.model->infer_stages().front();
+  const auto stages = of.model->infer_stages();
+  const auto& first = stages.front();
   for (std::size_t t = 0; !of.job.embedding.empty() && t < first.in_cols.size(); ++t) {
     all = plus(all,
                matrix_bytes(plus(of.graph.node_types[t].count / of.parts(), 1), first.in_cols[t]));

@@ -374,20 +374,20 @@ TEST_F(Program, CheckPrintsWhatADeviceHolds) {
   for (const char* text :
        {"memory of a device with 1 rank, at most: ", " of 4.0 GiB",
         "  neighbor lists: ", "  original ids and labels: ",
-        "  rows of features (device_budget 10%, of 14.8 MiB): 1.5 MiB", "  batches in flight: ",
+        "  rows of features (device_budget 10%, of 3.7 MiB): 379.0 KiB", "  batches in flight: ",
         "  activations and their gradients: ", "  parameters and optimizer: ",
-        "pinned memory of the host: 13.3 MiB of rows", "  pinned for devices: 13.3 MiB"}) {
+        "pinned memory of the host: 3.3 MiB of rows", "  pinned for devices: 3.3 MiB"}) {
     EXPECT_NE(tenth.out.find(text), std::string::npos) << text << " is not in:\n" << tenth.out;
   }
   EXPECT_NE(check("emulated:1", "auto").out.find("pinned memory of the host: 0 B of rows"),
             std::string::npos);
-  const auto small = check("emulated:1,1MB", "100%");
+  const auto small = check("emulated:1,6MiB", "100%");
   EXPECT_EQ(small.exit_code, 1) << small.err;
   EXPECT_NE(small.err.find("a device has too little memory: at most "), std::string::npos);
-  EXPECT_NE(small.err.find("rows of features (device_budget 100%, of 14.8 MiB) 14.8 MiB"),
+  EXPECT_NE(small.err.find("rows of features (device_budget 100%, of 3.7 MiB) 3.7 MiB"),
             std::string::npos)
       << small.err;
-  EXPECT_EQ(check("emulated:1,1MB", "0").exit_code, 0);
+  EXPECT_EQ(check("emulated:1,6MiB", "0").exit_code, 0);
 }
 
 TEST_F(Program, CheckTakesTheTimeOfAnEpochFromTheReportOfTheSameJob) {

@@ -120,6 +120,27 @@ TEST_F(LinkTraining, DevicesHaveTheBitsOfTheCpu) {
   expect_same_links(record, on_cpu);
 }
 
+/// The host samples links, with negatives; the device has the rows.
+TEST_F(LinkTraining, DevicesGatherTheRowsOfLinks) {
+  for (const char* mode : {"exact", "sampled"}) {
+    const Settings way = {"cluster.hosts=1", "cluster.trainers_per_host=2", "train.epochs=2",
+                          std::string("eval.mode=") + mode};
+    ASSERT_OK_AND_ASSIGN(const auto on_cpu, run(way));
+    for (const char* const budget : {"10%", "auto"}) {
+      SCOPED_TRACE(fmt::format("{}, budget {}", mode, budget));
+      ASSERT_OK_AND_ASSIGN(
+          const auto record,
+          run(joined(way, {"cluster.device=emulated:2",
+                           fmt::format("features.cache.device_budget={}", budget)})));
+      expect_same_links(record, on_cpu);
+      const auto& counters = record.epochs.back().counters;
+      EXPECT_GT(counters.rows_device, 0U);
+      EXPECT_EQ(counters.rows_device + counters.rows_pinned, counters.rows);
+      EXPECT_EQ(counters.rows, on_cpu.epochs.back().counters.rows);
+    }
+  }
+}
+
 TEST_F(LinkTraining, LearnsWhichPapersCiteEachOther) {
   const Settings way = {"train.epochs=8", "task.negatives.per_positive=1", "model.hidden=32",
                         "model.dropout=0", "model.input_dropout=0"};

@@ -89,7 +89,7 @@ ReadyBatch sampled(const Case& c, std::uint64_t number = 3) {
   ReadyBatch ready;
   ready.batch = testing::collect(
       cut, collect, testing::drive(cut, options, {Purpose::train, 2, number}, c.seeds));
-  ready.trace = {1, 2, {{3}, {4}}, 5, 1ULL << 40, 6, 7};
+  ready.trace = {1, 2, {{3}, {4}}, 5, 1ULL << 40, 6, 7, 8, 9};
   return ready;
 }
 

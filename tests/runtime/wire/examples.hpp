@@ -227,7 +227,7 @@ inline ReadyBatch example(ReadyBatch*) {
   };
   column(false, 1, {"age", DType::i64, {}}, 2);
   column(true, 0, {"kind", DType::u8, {1, 3}}, 3);  // 9 bytes, 7 of nothing
-  ready.trace = {1, 2, {{3, 30}, {4, 40}}, 5, 6, 7, 8};
+  ready.trace = {1, 2, {{3, 30}, {4, 40}}, 5, 6, 7, 8, 9, 10};
   return ready;
 }
 
