@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <functional>
 #include <iterator>
+#include <numeric>
 #include <utility>
 
 namespace troupe {
@@ -98,8 +100,43 @@ Status BatchBuilder::State::merge_entries(std::size_t edge_type, const Run& run)
   return ok_status();
 }
 
+/// The answer along an edge type that has the lists of the whole frontier; null: there are several.
+const HopSectionView* BatchBuilder::State::whole_answer(std::size_t edge_type) const {
+  const auto& places = share_at[edge_type];
+  const auto only = std::ranges::find_if(places, [](auto share) { return share != nothing; });
+  const auto* const answer = only == places.end() ? nullptr : shares[*only].whole_answer();
+  const auto nodes = asked[raw(batch.edges[edge_type].destination_type)].size();
+  return answer != nullptr && answer->counts.size() == nodes ? answer : nullptr;
+}
+
+/// The same as merge() if one answer has all lists, without a step for each node.
+/// \returns false: nothing was merged
+Result<bool> BatchBuilder::State::merge_whole(std::size_t edge_type) {
+  const auto* const answer = options->disjoint ? nullptr : whole_answer(edge_type);
+  if (answer == nullptr) {
+    return false;
+  }
+  BatchEdges& edges = batch.edges[edge_type];
+  const auto before = edges.offsets.size();
+  edges.offsets.resize(before + answer->counts.size());
+  std::inclusive_scan(answer->counts.begin(), answer->counts.end(),
+                      edges.offsets.begin() + static_cast<std::ptrdiff_t>(before), std::plus{},
+                      edges.offsets[before - 1]);
+  for (std::size_t first = 0; first < answer->neighbours.size(); first += longest_run) {
+    const auto count = std::min(longest_run, answer->neighbours.size() - first);
+    TROUPE_RETURN_IF_ERROR(
+        merge_entries(edge_type, {answer, first, static_cast<std::uint32_t>(count), 0}));
+  }
+  edges.row_begin.push_back(static_cast<std::uint32_t>(edges.offsets.size() - 1));
+  return true;
+}
+
 /// Puts the answers along one edge type in frontier order and numbers the nodes that are new.
 Status BatchBuilder::State::merge(std::size_t edge_type) {
+  TROUPE_ASSIGN_OR_RETURN(const bool merged, merge_whole(edge_type));
+  if (merged) {
+    return ok_status();
+  }
   BatchEdges& edges = batch.edges[edge_type];
   const auto& places = asked[raw(edges.destination_type)];
   const auto& at = share_at[edge_type];

@@ -46,6 +46,10 @@ class FrontierShare {
   Status take(HopSectionView answer, std::shared_ptr<const HopReply> reply,
               const Expected& expected);
 
+  /// The answer, if one covers all nodes; else null.
+  const HopSectionView* whole_answer() const {
+    return complete() && answers_.size() == 1 ? &answers_.front().view : nullptr;
+  }
   /// Calls `f(answer, first, count)` for the entries of the next node in each answer that has some.
   /// \requires complete(); at most once per node
   template <class F>

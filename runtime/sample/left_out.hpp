@@ -44,6 +44,13 @@ class LeftOut {
       : excluded_(section.excluded),
         search_(part.nodes_of(part.edges_of(section.edge_type).neighbour_type(dir)), lists) {}
 
+  /// Whether nothing is left out of the lists of the places below `end` that find() has not seen.
+  bool nothing_before(std::size_t end) const {
+    return next_ == excluded_.size() || excluded_[next_].place >= end;
+  }
+  /// Whether find() has found nothing.
+  bool none() const { return rows_.empty(); }
+
   /// Positions in the stretch [begin, end), that of the node at `place`, which are left out; ascending.
   std::span<const std::uint32_t> find(std::size_t place, std::uint64_t begin, std::uint64_t end) {
     while (next_ < excluded_.size() && excluded_[next_].place < place) {

@@ -137,6 +137,9 @@ class SectionSampler {
     plan_.counts.reserve(frontier_.size());
     for (std::size_t first = 0; first < frontier_.size(); first += group_nodes) {
       const auto nodes = frontier_.subspan(first, std::min(group_nodes, frontier_.size() - first));
+      if (plan_whole_lists(first, nodes, room)) {
+        continue;
+      }
       for (std::size_t i = first + group_nodes;
            i < std::min(first + 2 * group_nodes, frontier_.size()); ++i) {
         if (rows_.has(frontier_[i])) {
@@ -266,6 +269,41 @@ class SectionSampler {
     search_.search();
   }
 
+  /// Plans a group without a choice, if all of its lists are short: where nodes have edges of few of many
+  /// types, most lists are empty.
+  /// \returns false: nothing was planned
+  bool plan_whole_lists(std::size_t first, std::span<const NodeId> nodes, Room room) {
+    if constexpr (std::is_same_v<Rows, OwnedRows>) {
+      const bool plain = !limited() && !reads_entries_ && rows_.count() > 0 &&
+                         (first > 0 || section_.first_position == 0) &&
+                         left_out_.nothing_before(first + nodes.size());
+      const std::uint64_t most = choice_ ? choice_->whole_up_to()
+                                         : std::uint64_t{std::numeric_limits<std::uint32_t>::max()};
+      std::array<SectionPlan::Row, group_nodes> rows;
+      std::uint64_t longest = plain ? 0 : most + 1;
+      std::uint64_t edges = 0;
+      for (std::size_t i = 0; i < nodes.size() && longest <= most; ++i) {
+        const std::uint64_t row = rows_.row(nodes[i]);
+        const std::uint64_t degree = row < rows_.count() ? rows_.lists.degree(row) : most + 1;
+        longest = std::max(longest, degree);
+        edges += degree;
+        rows[i] = {row < rows_.count() ? rows_.lists.offsets[row] : 0,
+                   static_cast<std::uint32_t>(degree), true};
+      }
+      if (longest > most || edges > room.edges - std::min(plan_.edges, room.edges)) {
+        return false;
+      }
+      plan_.rows.insert(plan_.rows.end(), rows.begin(), rows.begin() + nodes.size());
+      plan_.counts.resize(plan_.rows.size());
+      std::ranges::transform(rows.begin(), rows.begin() + nodes.size(),
+                             plan_.counts.end() - static_cast<std::ptrdiff_t>(nodes.size()),
+                             &SectionPlan::Row::entries);
+      plan_.edges += edges;
+      return true;
+    }
+    return false;
+  }
+
   void plan_group(std::span<Stretch> group) {
     if (choice_) {
       return choice_->plan(section_.key, group);
@@ -376,6 +414,7 @@ class SectionSampler {
     }
     entries.resize(most);
     constexpr std::span<const std::uint32_t> none;
+    const bool all_left = reads_entries_ || left_out_.none();
     std::uint64_t* out = entries.data();
     const std::uint32_t* position = positions_.data();
     const Stretch* stretch = stretches.data();
@@ -383,7 +422,7 @@ class SectionSampler {
       const auto& row = plan_.rows[i];
       const std::uint32_t count = row.whole ? plan_.counts[i] : (stretch++)->taken;
       plan_.counts[i] = count;
-      TruePositions true_position(reads_entries_ ? none : left_out_.positions(i));
+      TruePositions true_position(all_left ? none : left_out_.positions(i));
       for (std::uint32_t k = 0; k < count; ++k, ++out) {
         *out = row.begin + true_position(row.whole ? k : *position++);
         __builtin_prefetch(ids.data() + *out);

@@ -54,6 +54,8 @@ class Choice {
   Choice& operator=(const Choice&) = delete;
   virtual ~Choice() = default;
 
+  /// Lists of at most so many entries are taken whole; plan() need not see groups that have no others.
+  virtual std::uint32_t whole_up_to() const { return 0; }
   /// Sets `taken`, to the most that choose() may take, and `whole` from `entries`.
   virtual void plan(StreamKey key, std::span<Stretch> group) = 0;
   /// Writes the positions taken of each stretch, stretch after stretch: ascending, below its

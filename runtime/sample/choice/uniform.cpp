@@ -85,10 +85,11 @@ class Uniform : public Choice {
     }
   }
 
+  std::uint32_t whole_up_to() const override { return options_.replace ? 0 : options_.fanout; }
+
   void plan(StreamKey /*key*/, std::span<Stretch> group) override {
     for (auto& stretch : group) {
-      stretch.whole =
-          stretch.entries == 0 || (!options_.replace && stretch.entries <= options_.fanout);
+      stretch.whole = stretch.entries <= whole_up_to();
       stretch.taken = stretch.whole ? stretch.entries : options_.fanout;
     }
   }

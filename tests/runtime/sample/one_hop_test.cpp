@@ -4,6 +4,8 @@
 #include "tests/runtime/sample/drive.hpp"
 #include "tests/support/one_section.hpp"
 
+#include <random>
+
 namespace troupe {
 namespace {
 
@@ -71,34 +73,72 @@ class SampleOneHop : public ::testing::Test {
   const Part& part_;
 };
 
+/// Compares a reply along one edge type with draws of one node after the other.
+void expect_drawn_positions(const Part& part, HopRequest ask) {
+  ask.sections[0].edge_data.edge_ids = true;
+  ASSERT_OK_AND_ASSIGN(const HopReply reply, sample_one_hop(part, ask));
+
+  std::size_t at = 0;
+  const auto ids = neighbors_of(reply);
+  const auto& lists = part.edges[0].in;
+  const auto edge_ids = testing::data_of(reply).edge_ids;
+  const auto& nodes = ask.frontiers[0].nodes;
+  ASSERT_EQ(reply.counts.size(), nodes.size());
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    const auto row = raw(nodes[i]);
+    const DrawStream stream(hop_key, part.nodes[0].original_ids[row]);
+    const auto degree = static_cast<std::uint32_t>(lists.degree(row));
+    const auto expected = reference_positions(stream, degree, ask.sections[0].fanout, ask.replace);
+    ASSERT_EQ(reply.counts[i], expected.size()) << "place " << i << ", degree " << degree;
+    for (const auto position : expected) {
+      EXPECT_EQ(static_cast<NodeId>(ids[at]), lists.neighbours[lists.offsets[row] + position]);
+      EXPECT_EQ(edge_ids[at], lists.edge_ids[lists.offsets[row] + position]);
+      ++at;
+    }
+  }
+  EXPECT_EQ(at, ids.size());
+  EXPECT_EQ(reply.sections[0].resume_position, 0U);
+}
+
 TEST_F(SampleOneHop, TakesTheDrawnPositionsOfEachList) {
   for (const bool replace : {false, true}) {
     for (const std::int32_t fanout : {all_neighbours, 0, 1, 7, 30, 100}) {
       HopRequest ask = request(fanout);
       ask.replace = replace;
-      ask.sections[0].edge_data.edge_ids = true;
-
-      ASSERT_OK_AND_ASSIGN(const HopReply reply, sample_one_hop(part_, ask));
-
-      std::size_t at = 0;
-      const auto ids = neighbors_of(reply);
-      const auto& lists = part_.edges[0].in;
-      const auto edge_ids = testing::data_of(reply).edge_ids;
-      ASSERT_EQ(reply.counts.size(), ask.frontiers[0].nodes.size());
-      for (std::size_t i = 0; i < ask.frontiers[0].nodes.size(); ++i) {
-        const DrawStream stream(hop_key, part_.nodes[0].original_ids[i]);
-        const auto degree = static_cast<std::uint32_t>(lists.degree(i));
-        const auto expected = reference_positions(stream, degree, fanout, replace);
-        ASSERT_EQ(reply.counts[i], expected.size());
-        for (const auto position : expected) {
-          EXPECT_EQ(static_cast<NodeId>(ids[at]), lists.neighbours[lists.offsets[i] + position]);
-          EXPECT_EQ(edge_ids[at], lists.edge_ids[lists.offsets[i] + position]);
-          ++at;
-        }
-      }
-      EXPECT_EQ(at, ids.size());
-      EXPECT_EQ(reply.sections[0].resume_position, 0U);
+      expect_drawn_positions(part_, std::move(ask));
     }
+  }
+}
+
+TEST_F(SampleOneHop, GroupsOfShortListsAndLongListsAreDrawnAlike) {
+  const auto graph = testing::skewed_graph(2000, 1);  // most lists are empty
+  const auto cut = cut_graph(graph, 1);
+  std::mt19937 random(1);
+  for (const bool replace : {false, true}) {
+    for (const std::int32_t fanout : {all_neighbours, 1, 3, 10}) {
+      HopRequest ask = request(fanout, 0);
+      ask.replace = replace;
+      for (int i = 0; i < 1000; ++i) {
+        ask.frontiers[0].nodes.push_back(static_cast<NodeId>(random() % 2000));
+      }
+      expect_drawn_positions(*cut.parts[0], std::move(ask));
+    }
+  }
+}
+
+TEST_F(SampleOneHop, AReplyOfShortListsEndsWhereItIsFull) {
+  const auto graph = testing::skewed_graph(2000, 1);
+  const auto cut = cut_graph(graph, 1);
+  for (const std::uint64_t most : {1U, 50U, 333U}) {
+    HopRequest ask = request(5, 2000);
+    ask.max_edges = most;
+    ASSERT_OK_AND_ASSIGN(const HopReply reply, sample_one_hop(*cut.parts[0], ask));
+
+    const auto& lists = cut.parts[0]->edges[0].in;
+    const auto edges = neighbors_of(reply).size();
+    ASSERT_LT(reply.counts.size(), 2000U);
+    EXPECT_LE(edges, most);
+    EXPECT_GT(edges + std::min<std::uint64_t>(lists.degree(reply.counts.size()), 5), most);
   }
 }
 
