@@ -55,10 +55,10 @@ std::uint64_t cache_bytes_of(const GraphInfo& graph, double share) {
   return static_cast<std::uint64_t>(bytes);
 }
 
-std::vector<CacheChoice> choose_first_rows(const GraphInfo& graph, const PartitionBook& book,
-                                           const CacheOptions& options,
-                                           const std::vector<bool>& here) {
-  std::map<std::pair<std::size_t, std::size_t>, std::uint64_t> rows_of;  // (type, part)
+std::map<std::pair<std::size_t, std::size_t>, std::uint64_t> count_first_rows(
+    const GraphInfo& graph, const PartitionBook& book, const CacheOptions& options,
+    const std::vector<bool>& here) {
+  std::map<std::pair<std::size_t, std::size_t>, std::uint64_t> rows_of;
   auto left = options.budget_bytes;
   for (const auto& bucket : hottest_first(graph, options.heat, here)) {
     const auto range =
@@ -74,8 +74,14 @@ std::vector<CacheChoice> choose_first_rows(const GraphInfo& graph, const Partiti
     rows += taken;
     left -= taken * each;
   }
+  return rows_of;
+}
+
+std::vector<CacheChoice> choose_first_rows(const GraphInfo& graph, const PartitionBook& book,
+                                           const CacheOptions& options,
+                                           const std::vector<bool>& here) {
   std::vector<CacheChoice> choices;
-  for (const auto& [place, rows] : rows_of) {
+  for (const auto& [place, rows] : count_first_rows(graph, book, options, here)) {
     CacheChoice choice{static_cast<PartId>(place.second), static_cast<NodeTypeId>(place.first), {}};
     const auto first = raw(book.range(choice.type, choice.part).first);
     for (std::uint64_t i = 0; i < rows; ++i) {
