@@ -2,6 +2,7 @@
 
 #include "runtime/base/buffer.hpp"
 #include "runtime/base/saturating.hpp"
+#include "runtime/feature/cache_policies.hpp"
 #include "runtime/graph/alias_tables.hpp"
 #include "runtime/graph/list_tables.hpp"
 #include "runtime/job/columns.hpp"
@@ -45,6 +46,7 @@ constexpr std::uint64_t blocks_in_flight = 2;
 constexpr std::uint64_t learned_copies = 3;
 constexpr const char* learned_name = "learned rows";
 constexpr const char* batches_name = "batches in flight";
+constexpr const char* ahead_name = "batches known ahead";
 constexpr const char* outputs_name = "outputs of exact inference";
 constexpr const char* blocks_name = "blocks of exact inference";
 
@@ -134,6 +136,7 @@ class MemoryEstimate {
                   {"tables of lists", list_tables(load)},
                   {"seeds and their scores", seeds(load)},
                   {batches_name, times(load.paths + extra_trainers(load), batches())},
+                  {ahead_name, times(load.ranks, batches_ahead())},
                   {"activations and their gradients", times(load.ranks, activations())},
                   {"parameters and optimizer", parameters(load)},
                   {learned_name, learned_rows(load)},
@@ -141,7 +144,8 @@ class MemoryEstimate {
                   {blocks_name, times(load.evaluators, blocks(load))},
                   {"caches", caches(load)}};
     std::erase_if(plan.items, [this](const MemoryPlan::Item& item) {
-      return item.name == learned_name && job_.embedding.empty();
+      return (item.name == learned_name && job_.embedding.empty()) ||
+             (item.name == ahead_name && item.bytes == 0);
     });
     plan.items.push_back({"freed memory that is kept", kept(plan.items)});
     return plan;
@@ -259,9 +263,14 @@ class MemoryEstimate {
     return load.ranks > load.paths ? load.ranks - load.paths : 0;
   }
 
-  std::uint64_t batches() const {
+  /// Of one pass.
+  std::uint64_t batches_of_rank() const {
     const auto all = divide_up(std::max(largest_, std::uint64_t{1}), job_.sample.batch_size);
-    const auto per_rank = divide_up(all, std::max(plan_.world, 1U));
+    return divide_up(all, std::max(plan_.world, 1U));
+  }
+
+  std::uint64_t batches() const {
+    const auto per_rank = batches_of_rank();
     std::uint64_t rows = 0;
     std::uint64_t stored = 0;
     for (std::size_t t = 0; t < reach_.nodes.size(); ++t) {
@@ -311,6 +320,41 @@ class MemoryEstimate {
                                                per_rank - std::min(ahead, per_rank));
     return plus(sure,
                 std::min(times(one, extra), proportion(AutoBatches::extra_bytes, one, counted)));
+  }
+
+  /// Lists of batches that are sampled before they are requested, and what the cache knows of their rows:
+  /// which of them are read, by whom, and places in its table.
+  std::uint64_t batches_ahead() const {
+    const auto* policy = find_kind(cache_policies(), job_.features.cache_policy);
+    if (parts() == 1 || policy == nullptr || policy->policy != CacheOptions::Policy::future) {
+      return 0;
+    }
+    // Of this epoch and the next.
+    const auto lookahead =
+        std::min<std::uint64_t>(job_.features.cache_lookahead, 2 * batches_of_rank());
+    std::uint64_t nodes = 0;
+    std::uint64_t rows = 0;  // that are known or kept at once
+    for (std::size_t t = 0; t < reach_.nodes.size(); ++t) {
+      const auto& type = graph_.node_types[t];
+      nodes = plus(nodes, reach_.nodes[t]);
+      const auto kept = type.features ? cached_bytes() / (type.features->row_bytes() + 40) : 0;
+      rows = plus(rows, std::min(plus(times(reach_.nodes[t], lookahead), kept), type.count));
+    }
+    const auto edges =
+        std::accumulate(reach_.edges.begin(), reach_.edges.end(), std::uint64_t{0}, plus);
+    const auto walks = job_.task.walks() ? times(reach_.asked, 8) : pairs_of_walks();
+    const std::uint64_t per_node = job_.sample.in_trees() ? 16 : 12;
+    const auto one = plus(plus(times(nodes, per_node + sizeof(std::uint32_t)),
+                               times(edges, 8 + job_.sample.edge_data.bytes())),
+                          walks);
+    // All may grow at once, and their tables are kept.
+    const auto growing =
+        times(plus(times(nodes, job_.sample.in_trees() ? 104 : 80), times(edges, 16)), lookahead);
+    auto lists = times(one, lookahead);
+    if (job_.cluster.channel_budget > 0) {
+      lists = std::min(lists, plus(job_.cluster.channel_budget, one));
+    }
+    return plus(plus(lists, growing), times(rows, 144 + std::max<std::uint64_t>(8, lookahead / 2)));
   }
 
   /// Ends of the pairs and of drawn ones: as global ids, as candidates and as places in the batch.
@@ -481,11 +525,8 @@ class MemoryEstimate {
     return times(bytes, count);
   }
 
-  /// Each data path has one: those of ranks and of evaluators; lists are of a rank's samplers together.
-  std::uint64_t caches(const Load& load) const {
-    if (parts() == 1) {
-      return 0;
-    }
+  /// Rows that one cache keeps, with their ids and places.
+  std::uint64_t cached_bytes() const {
     std::uint64_t all_rows = 0;
     for (const auto& type : graph_.node_types) {
       if (type.features) {
@@ -499,8 +540,16 @@ class MemoryEstimate {
                                               static_cast<double>(all_rows))
                  : job_.features.cache_bytes;
     }
+    return std::min(rows, all_rows);
+  }
+
+  /// Each data path has one: those of ranks and of evaluators; lists are of a rank's samplers together.
+  std::uint64_t caches(const Load& load) const {
+    if (parts() == 1) {
+      return 0;
+    }
     const auto lists = std::min(job_.sample.cache_bytes, times(plan_.list_bytes, 2));
-    return times(load.paths + load.evaluators, plus(std::min(rows, all_rows), lists));
+    return times(load.paths + load.evaluators, plus(cached_bytes(), lists));
   }
 
   Job job_;
