@@ -169,6 +169,15 @@ TEST_F(CachedRun, APolicyThatCannotWorkIsRefused) {
                  "are in other processes than their ranks, found placement \"" +
                      placement);
   }
+  const std::string listed = R"(cluster.processes=["host=0 parts=0-3 ranks=0", "host=1 ranks=1")";
+  const Settings explicitly = {"features.cache.policy=future", "features.cache.budget=1MB",
+                               "cluster.placement=explicit"};
+  auto elsewhere = explicitly;
+  elsewhere.push_back(listed + R"(, "host=1 samples_for=1"])");
+  EXPECT_ERROR(job(elsewhere), Errc::invalid_argument, "found placement \"explicit\"");
+  auto beside = explicitly;
+  beside.push_back(listed + "]");
+  EXPECT_OK(job(beside));
 }
 
 }  // namespace
