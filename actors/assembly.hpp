@@ -48,13 +48,17 @@ class Assemblies {
     const char* doing = "";  ///< For messages: "sampling"
     std::function<void(Item)> finish;
     std::function<void(const Step&)> after_first_step = {};
+    /// A batch failed: true if nobody is to be told.
+    std::function<bool(Item&)> keeps_failure = {};
   };
 
   Assemblies(caf::event_based_actor* self, std::shared_ptr<const HostContext> host, Hooks hooks)
       : self_(self), host_(std::move(host)), hooks_(std::move(hooks)), holders_(self) {}
 
+  bool full() const { return items_.size() == max_batches_in_progress; }
+
   void begin(caf::response_promise promise, Work work, About about) {
-    if (items_.size() == max_batches_in_progress) {
+    if (full()) {
       promise.deliver(to_caf(
           Error(Errc::overloaded, fmt::format("{}: {} batches in progress, the most it takes",
                                               hooks_.doing, max_batches_in_progress))));
@@ -84,7 +88,7 @@ class Assemblies {
 
   void fail(std::uint64_t id, const Error& why) {
     auto node = items_.extract(id);
-    if (!node.empty()) {
+    if (!node.empty() && !(hooks_.keeps_failure && hooks_.keeps_failure(node.mapped()))) {
       const auto key = node.mapped().work->key();
       node.mapped().promise.deliver(to_caf(Error(why).with(
           fmt::format("{} batch {} of epoch {}", hooks_.doing, key.number, key.epoch + 1))));

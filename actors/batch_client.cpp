@@ -1,6 +1,7 @@
 #include "actors/batch_client.hpp"
 
 #include "actors/error.hpp"
+#include "actors/local_messages.hpp"
 
 #include <caf/all.hpp>
 
@@ -53,6 +54,13 @@ void BatchClient::ask(std::uint64_t slot, const Ref<SampleBatch>& request, Answe
   const auto id = next_id_++;
   open_.emplace(id, Open{slot, request, std::move(then)});
   send(id);
+}
+
+void BatchClient::hint(std::uint64_t slot, std::shared_ptr<const SampleBatch> request) {
+  if (path_.servers.empty() && !path_.samplers.empty()) {
+    self_->send(path_.samplers[slot % path_.samplers.size()],
+                Ref<SampleAhead>(SampleAhead{std::move(request)}));
+  }
 }
 
 void BatchClient::send(std::uint64_t id) {

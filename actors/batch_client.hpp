@@ -37,6 +37,9 @@ class BatchClient {
   /// \errors those of the path; data_corruption: another batch than the one requested;
   ///   deadline_exceeded: no server answered; peer_lost: see on_down()
   void ask(std::uint64_t slot, const Ref<SampleBatch>& request, Answer then);
+  /// Hints at a request with that slot to come: its sampler may sample the batch ahead. Servers elsewhere
+  /// get no hints.
+  void hint(std::uint64_t slot, std::shared_ptr<const SampleBatch> request);
   /// No open request is answered any longer.
   void forget();
   /// Answers all open requests with an error.

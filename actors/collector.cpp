@@ -21,7 +21,10 @@ struct CollectorState {
   const char* name = "troupe.collector";
   std::shared_ptr<const HostContext> host;
   TraceTrack trace;
-  std::optional<CacheFiller> cache;  ///< nothing: the job has no cache
+  std::optional<CacheFiller> cache;           ///< nothing: the job has no cache, or `future`
+  std::shared_ptr<FutureCache> future;        ///< null: the job has another one, or none
+  std::shared_ptr<BestHitsOfEpochs> measure;  ///< of `future`; null: not measured
+  std::uint64_t tickets = 0;                  ///< what `future` was asked
   std::optional<Collecting> batches;
   std::optional<ReplicaClient> holders;  ///< For what fills the cache
 };
@@ -95,7 +98,8 @@ void begin(Collector* self, const Ref<CollectBatch>& request) {
       .options = request->collect,
       .sampled = request->sampled,
       .cache = state.cache ? state.cache->cache() : nullptr,
-      .measure = state.cache ? state.cache->measure() : nullptr,
+      .future = {state.future, request->turn, ++state.tickets},
+      .measure = state.cache ? state.cache->measure() : state.measure,
       .halos = state.host->halos,
       .part_here = [host = state.host](PartId part) { return host->local_part(part); },
       .flow = request->flow};
@@ -105,12 +109,29 @@ void begin(Collector* self, const Ref<CollectBatch>& request) {
   }
 }
 
+/// Tells the cache what a batch will read.
+void expect(Collector* self, const Ref<ReadsAhead>& ahead) {
+  auto& state = self->state;
+  if (!state.future) {
+    return;
+  }
+  state.host->executor->post([future = state.future, ahead, ticket = ++state.tickets] {
+    future->expect(ahead->turn, ticket, *ahead->sampled, *ahead->collect);
+  });
+}
+
 caf::behavior collector(Collector* self, std::shared_ptr<const HostContext> host,
                         TraceTrack trace) {
   auto& state = self->state;
   state.host = std::move(host);
   state.trace = std::move(trace);
-  if (state.host->cache) {
+  if (state.host->cache && state.host->cache->policy == CacheOptions::Policy::future) {
+    state.future = std::make_shared<FutureCache>(state.host->graph, state.host->book,
+                                                 state.host->cache, state.host->parts_here());
+    if (state.host->cache->measure) {
+      state.measure = std::make_shared<BestHitsOfEpochs>(state.future->room());
+    }
+  } else if (state.host->cache) {
     state.cache.emplace(state.host->graph, state.host->book, state.host->cache,
                         state.host->parts_here());
   }
@@ -128,6 +149,7 @@ caf::behavior collector(Collector* self, std::shared_ptr<const HostContext> host
   return {
       [self](const Ref<CollectBatch>& request) { begin(self, request); },
       [self](const Ref<CacheGoesOn>&) { fill_cache(self); },
+      [self](const Ref<ReadsAhead>& ahead) { expect(self, ahead); },
       run_continuation,
   };
 }

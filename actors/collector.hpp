@@ -14,11 +14,13 @@ namespace troupe {
 /// | receives          | replies          | errors                                  |
 /// |-------------------|------------------|-----------------------------------------|
 /// | Ref<CollectBatch> | Ref<ReadyBatch>  | those of holders; overloaded; internal  |
+/// | Ref<ReadsAhead>   | none             |                                         |
 /// Back-pressure: at most 2048 batches in progress; the next gets `overloaded`. One request per
 ///   holder and batch
 /// Cache:     as HostContext::cache says. Chosen at the first batch, or after the batches that are
 ///   watched; filled a piece at a time beside the batches, which use it once it is whole. A damaged
-///   answer that was to fill it fails all batches from then on
+///   answer that was to fill it fails all batches from then on. With policy `future` it takes rows of
+///   answers, as ReadsAhead and requests say what is read next
 /// Ordering:  batches may overtake each other
 /// Peer loss: another replica of the part is asked, or the holder is waited for; a batch fails with
 ///   deadline_exceeded when none answers within the recovery deadline (replica_client.hpp)

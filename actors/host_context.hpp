@@ -42,13 +42,19 @@ struct HostContext {
   /// Of the job: what a request that came over a link without options of its own means.
   std::shared_ptr<const SampleOptions> sample;
   std::shared_ptr<const CollectOptions> collect;
-  std::shared_ptr<const SampleOptions> eval_sample;     ///< of batches to evaluate; null: `sample`
-  std::shared_ptr<const CacheOptions> cache;            ///< of each collector; null: none
+  std::shared_ptr<const SampleOptions> eval_sample;  ///< of batches to evaluate; null: `sample`
+  std::shared_ptr<const CacheOptions> cache;         ///< of each collector; null: none
+  /// Bytes of lists that each sampler keeps of batches sampled on hints; 0: not bounded.
+  std::uint64_t ahead_bytes = 0;
   std::shared_ptr<const ListCacheOptions> lists_cache;  ///< of each rank's samplers; null: none
   std::shared_ptr<Executor> executor;
   std::chrono::milliseconds request_deadline{60'000};
   HopObserver on_hop;
 
+  /// Batches that data paths are told of before they are requested.
+  std::uint32_t lookahead() const {
+    return cache && cache->policy == CacheOptions::Policy::future ? cache->lookahead : 0;
+  }
   /// Whether this host gives the scores of a part that lies here.
   bool scores(PartId part) const { return !replicas.contains(part); }
   /// The part if it lies here, else nullptr.

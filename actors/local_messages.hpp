@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 namespace troupe {
@@ -18,6 +19,19 @@ struct CollectBatch {
   std::shared_ptr<const CollectOptions> collect;
   BatchTrace trace;
   std::uint64_t flow = 0;
+  std::optional<Turn> turn = std::nullopt;  ///< As SampleBatch has it
+};
+
+/// To a sampler, without an answer: this batch will be requested. Nothing depends on it.
+struct SampleAhead {
+  std::shared_ptr<const SampleBatch> request;
+};
+
+/// From a sampler to the collector, without an answer: these rows will be read.
+struct ReadsAhead {
+  std::shared_ptr<const SampledBatch> sampled;
+  std::shared_ptr<const CollectOptions> collect;
+  Turn turn = 0;
 };
 
 /// From a collector to itself: a holder that could not give rows for the cache is asked again.

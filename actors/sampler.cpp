@@ -2,11 +2,13 @@
 
 #include "actors/assembly.hpp"
 #include "actors/local_messages.hpp"
+#include "runtime/feature/hinted_batches.hpp"
 #include "runtime/sample/sampling_work.hpp"
 
 #include <caf/all.hpp>
 
 #include <fmt/format.h>
+#include <map>
 #include <optional>
 #include <span>
 
@@ -20,8 +22,15 @@ using Halos = std::vector<std::shared_ptr<const Part>>;
 struct ForCollector {
   std::shared_ptr<const CollectOptions> collect;
   std::uint64_t flow = 0;
+  std::optional<Turn> turn = std::nullopt;
+  Ref<SampleBatch> hint = nullptr;  ///< Of a batch that is sampled ahead; null: it was requested
 };
 using Sampling = Assemblies<SamplingWork, ForCollector>;
+
+struct Waiting {
+  Ref<SampleBatch> request;
+  caf::response_promise promise;
+};
 
 struct SamplerState {
   const char* name = "troupe.sampler";
@@ -32,18 +41,45 @@ struct SamplerState {
   std::shared_ptr<const Halos> with_lists;  ///< the host's halos and what is kept; null until it is
   std::shared_ptr<BatchScratchPool> scratch = std::make_shared<BatchScratchPool>();
   std::optional<Sampling> batches;
+  std::optional<HintedBatches> ahead;  ///< nothing: hints are ignored
+  /// Requests for batches that are being sampled on hints.
+  std::map<const SampleBatch*, Waiting> waiting;
 };
 using Sampler = caf::stateful_actor<SamplerState>;
 
+/// Has a sampled batch collected, for whoever asked for it.
+void collect(Sampler* self, caf::response_promise promise, HintedBatch batch, ForCollector about) {
+  promise.delegate(self->state.collector, Ref<CollectBatch>(CollectBatch{
+                                              std::move(batch.sampled), std::move(about.collect),
+                                              std::move(batch.trace), about.flow, about.turn}));
+}
+
+void sample_ahead(Sampler* self);
+
+/// Keeps a batch that was sampled on a hint, unless its request waits for it.
+void finish_ahead(Sampler* self, HintedBatch batch, ForCollector about) {
+  auto& state = self->state;
+  const auto waiting = state.waiting.extract(about.hint.get());
+  const bool kept = state.ahead->keep(*about.hint, batch);
+  if (!waiting.empty()) {
+    collect(self, std::move(waiting.mapped().promise), std::move(batch), std::move(about));
+  } else if (kept) {
+    self->send(state.collector, Ref<ReadsAhead>(ReadsAhead{std::move(batch.sampled),
+                                                           std::move(about.collect), *about.turn}));
+  }
+  sample_ahead(self);
+}
+
 void finish(Sampler* self, Sampling::Item batch) {
-  BatchTrace trace;
-  trace.frontier = batch.work->frontier();
-  trace.sample_ns = batch.nanoseconds();
+  HintedBatch sampled;
+  sampled.trace.frontier = batch.work->frontier();
+  sampled.trace.sample_ns = batch.nanoseconds();
   self->state.trace.slice("sample", batch.began, batch.about.flow);
-  batch.promise.delegate(self->state.collector,
-                         Ref<CollectBatch>(CollectBatch{
-                             std::make_shared<const SampledBatch>(std::move(*batch.work).take()),
-                             std::move(batch.about.collect), std::move(trace), batch.about.flow}));
+  sampled.sampled = std::make_shared<const SampledBatch>(std::move(*batch.work).take());
+  if (batch.about.hint) {
+    return finish_ahead(self, std::move(sampled), std::move(batch.about));
+  }
+  collect(self, std::move(batch.promise), std::move(sampled), std::move(batch.about));
 }
 
 /// What the request means: its own options, or those of the job where it came without.
@@ -142,8 +178,47 @@ std::shared_ptr<const Halos> halos_for(Sampler* self, const SampleOptions& optio
   return serves && state.with_lists ? state.with_lists : of_host;
 }
 
-void begin(Sampler* self, const Ref<SampleBatch>& request) {
-  auto promise = self->make_response_promise();
+/// \param hint  it is sampled ahead
+void begin_sampling(Sampler* self, caf::response_promise promise, const Ref<SampleBatch>& request,
+                    const Options& options, bool hint) {
+  auto& state = self->state;
+  SamplingInputs inputs{
+      .graph = state.host->graph,
+      .book = state.host->book,
+      .options = options.sample,
+      .halos = halos_for(self, *options.sample),
+      .lists_here = [host = state.host](PartId part) { return host->local_lists(part); },
+      .scratch = state.scratch,
+      .on_hop = state.host->on_hop,
+      .trace = state.trace,
+      .flow = request->flow};
+  state.batches->begin(
+      std::move(promise),
+      SamplingWork(std::move(inputs), request->key,
+                   {request->seed_type, request->seeds, request->times, request->links}),
+      {options.collect, request->flow, request->turn, hint ? request : nullptr});
+}
+
+/// Samples batches that are hinted at. What is wrong with one is said when it is
+/// requested.
+void sample_ahead(Sampler* self) {
+  auto& state = self->state;
+  while (!state.batches->full()) {
+    const Ref<SampleBatch> hint(state.ahead->begin());
+    if (!hint) {
+      return;
+    }
+    const auto options = options_of(*state.host, *hint);
+    if (!options || !check_seeds(*state.host, *hint, *options->sample)) {
+      state.ahead->drop(*hint);
+      continue;
+    }
+    begin_sampling(self, {}, hint, *options, true);
+  }
+}
+
+/// Samples a batch at its request, unless it was sampled before, or is being sampled.
+void begin(Sampler* self, const Ref<SampleBatch>& request, caf::response_promise promise) {
   auto& state = self->state;
   auto options = options_of(*state.host, *request);
   if (!options) {
@@ -154,21 +229,31 @@ void begin(Sampler* self, const Ref<SampleBatch>& request) {
     promise.deliver(to_caf(seeds.error()));
     return;
   }
-  SamplingInputs inputs{
-      .graph = state.host->graph,
-      .book = state.host->book,
-      .options = options->sample,
-      .halos = halos_for(self, *options->sample),
-      .lists_here = [host = state.host](PartId part) { return host->local_lists(part); },
-      .scratch = state.scratch,
-      .on_hop = state.host->on_hop,
-      .trace = state.trace,
-      .flow = request->flow};
-  state.batches->begin(
-      std::move(promise),
-      SamplingWork(std::move(inputs), request->key,
-                   {request->seed_type, request->seeds, request->times, request->links}),
-      {std::move(options->collect), request->flow});
+  auto ahead = state.ahead ? state.ahead->take(*request) : HintedBatches::Taken{};
+  if (ahead.found == HintedBatches::Found::whole) {
+    return collect(self, std::move(promise), std::move(ahead.batch),
+                   {options->collect, request->flow, request->turn});
+  }
+  if (ahead.found == HintedBatches::Found::under_way) {
+    state.waiting.emplace(ahead.hint.get(), Waiting{request, std::move(promise)});
+    return;
+  }
+  begin_sampling(self, std::move(promise), request, *options, false);
+}
+
+/// A batch that was sampled ahead failed: if it is wanted by now it is sampled anew.
+bool keeps_failure(Sampler* self, const Sampling::Item& batch) {
+  auto& state = self->state;
+  const auto& hint = batch.about.hint;
+  if (!hint) {
+    return false;
+  }
+  state.ahead->drop(*hint);
+  if (auto waiting = state.waiting.extract(hint.get()); !waiting.empty()) {
+    begin(self, waiting.mapped().request, std::move(waiting.mapped().promise));
+  }
+  sample_ahead(self);
+  return true;
 }
 
 caf::behavior sampler(Sampler* self, std::shared_ptr<const HostContext> host, caf::actor collector,
@@ -179,11 +264,28 @@ caf::behavior sampler(Sampler* self, std::shared_ptr<const HostContext> host, ca
   self->state.lists = std::move(lists);
   self->state.batches.emplace(
       self, self->state.host,
-      Sampling::Hooks{.doing = "sampling",
-                      .finish = [self](Sampling::Item batch) { finish(self, std::move(batch)); }});
+      Sampling::Hooks{
+          .doing = "sampling",
+          .finish = [self](Sampling::Item batch) { finish(self, std::move(batch)); },
+          .keeps_failure = [self](Sampling::Item& batch) { return keeps_failure(self, batch); }});
+  if (const auto lookahead = self->state.host->lookahead(); lookahead > 0) {
+    self->state.ahead.emplace(
+        HintedBatchesOptions{.most = lookahead, .most_bytes = self->state.host->ahead_bytes});
+  }
   self->set_down_handler([self](const caf::down_msg& down) { self->state.batches->on_down(down); });
   return {
-      [self](const Ref<SampleBatch>& request) { begin(self, request); },
+      [self](const Ref<SampleBatch>& request) {
+        begin(self, request, self->make_response_promise());
+        if (self->state.ahead) {
+          sample_ahead(self);
+        }
+      },
+      [self](const Ref<SampleAhead>& ahead) {
+        if (self->state.ahead) {
+          self->state.ahead->add(ahead->request);
+          sample_ahead(self);
+        }
+      },
       run_continuation,
   };
 }

@@ -21,6 +21,9 @@ Ref<SampleBatch> request_of(const State& state, const Stream& stream, std::uint6
   message.sample = state.options.sample;
   message.collect = state.options.collect;
   message.options = BatchOptions::job;
+  if (with_seeds) {
+    message.turn = batches.turn(number);
+  }
   return Ref<SampleBatch>(std::move(message));
 }
 
@@ -61,20 +64,29 @@ Stream stream_of(State& state, std::uint32_t epoch, std::uint64_t first_step) {
   options.ahead = state.ahead;
   options.budget_bytes = state.options.channel_budget;
   options.first_step = first_step;
+  options.lookahead = state.options.lookahead;
   return {BatchStream<Ref<ReadyBatch>>(std::move(options)), ++state.streams, false, std::nullopt,
           std::nullopt};
+}
+
+/// Begins the stream of the epoch after the one under way. \returns false: there is none
+bool begin_next_stream(State& state) {
+  const auto next = state.stream->batches.options().epoch + std::uint64_t{1};
+  if (next >= state.options.epochs) {
+    return false;
+  }
+  if (!state.next) {
+    state.next = stream_of(state, static_cast<std::uint32_t>(next), 0);
+  }
+  return true;
 }
 
 /// Once all batches of the epoch are asked for: those of the next. After an error it asks itself.
 void ask_next_epoch(Self* self) {
   auto& state = self->state;
   const auto& batches = state.stream->batches;
-  const auto next = batches.options().epoch + std::uint64_t{1};
-  if (!batches.all_asked() || next >= state.options.epochs) {
+  if (!batches.all_asked() || !begin_next_stream(state)) {
     return;
-  }
-  if (!state.next) {
-    state.next = stream_of(state, static_cast<std::uint32_t>(next), 0);
   }
   while (!state.next->error) {
     const auto number = state.next->batches.ask(batches.load());
@@ -82,6 +94,27 @@ void ask_next_epoch(Self* self) {
       return;
     }
     ask_batch(self, *state.next, *number);
+  }
+}
+
+/// Tells samplers of batches that will be asked for, of this epoch and then of the next.
+void hint_ahead(Self* self) {
+  auto& state = self->state;
+  if (state.options.lookahead == 0) {
+    return;
+  }
+  const auto send = [&](const Stream& of, std::uint64_t number) {
+    state.path->hint(number, request_of(state, of, number, true));
+  };
+  auto& batches = state.stream->batches;
+  while (const auto number = batches.hint()) {
+    send(*state.stream, *number);
+  }
+  if (!batches.all_hinted() || !begin_next_stream(state)) {
+    return;
+  }
+  while (const auto number = state.next->batches.hint(batches.hinted_ahead())) {
+    send(*state.next, *number);
   }
 }
 
@@ -93,6 +126,7 @@ void pump(Self* self) {
     ask_batch(self, stream, *number);
   }
   ask_next_epoch(self);
+  hint_ahead(self);
   if (!stream.next) {
     return;
   }

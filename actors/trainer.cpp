@@ -38,6 +38,7 @@ void begin(Self* self, EpochPassOptions pass, bool next_follows, caf::response_p
   pass.stream.world = options.world;
   pass.stream.ahead = state.ahead;
   pass.stream.budget_bytes = options.channel_budget;
+  pass.stream.lookahead = scores ? 0 : options.lookahead;
   if (next_follows) {
     auto& next = pass.next.emplace(pass.stream);
     next.order = options.orders.at("train");
@@ -45,6 +46,7 @@ void begin(Self* self, EpochPassOptions pass, bool next_follows, caf::response_p
     next.epoch = pass.score_epoch.value_or(next.epoch) + 1;
     next.first_step = 0;
     next.max_batches = 0;
+    next.lookahead = options.lookahead;
   }
   ++state.pass_number;
   state.last_scores.reset();

@@ -54,6 +54,9 @@ void ask_ahead(Self* self) {
         request->number, Ref<SampleBatch>(std::move(request->batch)),
         [self, asked](const Result<Ref<ReadyBatch>>& ready) { take_batch(self, asked, ready); });
   }
+  while (auto hint = state.pass->hint()) {
+    state.path->hint(hint->number, std::make_shared<const SampleBatch>(std::move(hint->batch)));
+  }
 }
 
 // ---- one step ----

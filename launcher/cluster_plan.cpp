@@ -45,6 +45,10 @@ Result<std::shared_ptr<const CacheOptions>> cache_options(const Job& job, const 
   options->presample_batches = job.features.presample_batches;
   options->measure = job.features.cache_measure;
   options->policy = *policy->policy;
+  options->lookahead = job.features.cache_lookahead;
+  if (options->policy == CacheOptions::Policy::future) {
+    options->heat = partition.heat;
+  }
   if (!policy->order.empty()) {
     options->heat = partition.heat;
     if (partition.order != policy->order || !partition.heat.known()) {
@@ -334,6 +338,7 @@ TrainerOptions ClusterPlan::trainer_options(Rank rank) const {
   const auto ranks = ranks_beside(layout, job.cluster, rank);
   options.ahead = batches_ahead(job.cluster, free_memory_bytes() / ranks);
   options.channel_budget = job.cluster.channel_budget;
+  options.lookahead = lookahead();
   options.orders = orders;
   options.sample = sample;
   options.eval_sample = eval_sample;

@@ -52,6 +52,8 @@ ClusterProcess::ClusterProcess(ProcessId id, std::shared_ptr<const ClusterPlan> 
   for_others.digest_here = false;
   context_->collect = std::make_shared<const CollectOptions>(std::move(for_others));
   context_->cache = plan_->cache;
+  context_->ahead_bytes =
+      plan_->job.cluster.channel_budget / plan_->job.cluster.samplers_per_trainer;
   context_->lists_cache = plan_->lists_cache;
   context_->executor = runtime_.compute();
   context_->on_hop = hooks_->on_hop;

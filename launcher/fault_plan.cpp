@@ -52,6 +52,7 @@ void choose_cluster(FaultPlan& plan, Dice& dice) {
   plan.replicas = static_cast<std::uint32_t>(dice.between(1, std::min(owners, 2U)));
   plan.heterogeneous = dice.one_in(4);
   plan.row_cache = dice.one_in(4) ? 20'000 : 0;
+  plan.known_future = plan.row_cache > 0 && plan.placement == "collocated" && plan.seed % 4 != 0;
   plan.batches_in_flight = dice.one_of(std::array{1U, 2U, 4U, 16U});
   plan.window_bytes = dice.one_of(
       std::array{std::uint64_t{64} << 10, std::uint64_t{256} << 10, std::uint64_t{4} << 20});
@@ -316,7 +317,8 @@ std::string shape_of(const FaultPlan& plan) {
     text += fmt::format("{} servers, ", plan.servers);
   }
   if (plan.row_cache > 0) {
-    text += fmt::format("cache of {} bytes, ", plan.row_cache);
+    text += fmt::format("cache of {} bytes{}, ", plan.row_cache,
+                        plan.known_future ? " that knows the future" : "");
   }
   return text + (plan.heterogeneous ? "heterogeneous graph, " : "");
 }

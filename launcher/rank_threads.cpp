@@ -26,6 +26,7 @@ caf::actor start_rank(Places& places, const RankPlace& at, std::uint32_t epochs)
   options.world = at.options.world;
   options.ahead = at.options.ahead;
   options.channel_budget = at.options.channel_budget;
+  options.lookahead = at.options.lookahead;
   options.order = at.options.orders.at("train");
   options.sample = at.options.sample;
   options.collect = at.options.collect;

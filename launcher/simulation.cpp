@@ -57,9 +57,9 @@ Result<Job> Simulation::job_of(const FaultPlan& plan) const {
       plan.samplers, plan.batches_in_flight, plan.window_bytes, plan.replicas, plan.placement,
       plan.servers > 0 ? fmt::format("\"servers\": {},", plan.servers) : "", plan.latency_us,
       plan.bandwidth_gbps, batch_size, plan.heterogeneous ? "\"features\"" : "",
-      plan.row_cache > 0
-          ? fmt::format("{{ \"policy\": \"degree\", \"budget\": {} }}", plan.row_cache)
-          : "{}",
+      plan.row_cache > 0 ? fmt::format("{{ \"policy\": \"{}\", \"budget\": {}, \"lookahead\": 5 }}",
+                                       plan.known_future ? "future" : "degree", plan.row_cache)
+                         : "{}",
       plan.heterogeneous ? "sampled" : "exact", epochs, dir_.string());
   TROUPE_ASSIGN_OR_RETURN(auto reading, parse_job(text, dir_, {}));
   if (!reading.problems.empty()) {

@@ -3,7 +3,6 @@
 #include "runtime/graph/edge_data.hpp"
 
 #include <algorithm>
-#include <type_traits>
 
 namespace troupe {
 
@@ -17,6 +16,11 @@ const BatchColumn* find_in(const Batch& batch, bool of_edges, std::uint16_t type
   return found == batch.columns.end() ? nullptr : &*found;
 }
 
+template <class Values>
+std::uint64_t bytes_of(const Values& values) {
+  return values.size() * sizeof(typename Values::value_type);
+}
+
 }  // namespace
 
 const BatchColumn* find_column(const Batch& batch, NodeTypeId type, std::string_view name) {
@@ -26,13 +30,26 @@ const BatchColumn* find_column(const Batch& batch, EdgeTypeId type, std::string_
   return find_in(batch, true, raw(type), name);
 }
 
+std::uint64_t size_bytes(const SampledBatch& batch) {
+  std::uint64_t sum = bytes_of(batch.seed_index);
+  for (const auto& nodes : batch.nodes) {
+    sum += bytes_of(nodes.ids);
+  }
+  for (const auto& edges : batch.edges) {
+    sum += bytes_of(edges.offsets) + bytes_of(edges.sources);
+    each_edge_datum([&](const auto& values) { sum += bytes_of(values); }, edges);
+  }
+  if (batch.walks) {
+    sum += bytes_of(batch.walks->nodes) + bytes_of(batch.walks->restarts);
+  }
+  return sum;
+}
+
 std::uint64_t size_bytes(const Batch& batch) {
-  const auto bytes = [](const auto& values) -> std::uint64_t {
-    return values.size() * sizeof(typename std::decay_t<decltype(values)>::value_type);
-  };
-  std::uint64_t sum = bytes(batch.labels) + batch.targets.view().flat().size_bytes();
+  std::uint64_t sum = size_bytes(*batch.sampled) + bytes_of(batch.labels) +
+                      batch.targets.view().flat().size_bytes();
   for (const auto& rows : batch.rows) {
-    sum += rows.features.view().flat().size_bytes() + bytes(rows.original_ids);
+    sum += rows.features.view().flat().size_bytes() + bytes_of(rows.original_ids);
   }
   for (const auto& rows : batch.edge_features) {
     sum += rows.view().flat().size_bytes();
@@ -44,17 +61,6 @@ std::uint64_t size_bytes(const Batch& batch) {
   }
   for (const auto& column : batch.columns) {
     sum += column.values.bytes.size();
-  }
-  sum += bytes(batch.sampled->seed_index);
-  for (const auto& nodes : batch.sampled->nodes) {
-    sum += bytes(nodes.ids);
-  }
-  for (const auto& edges : batch.sampled->edges) {
-    sum += bytes(edges.offsets) + bytes(edges.sources);
-    each_edge_datum([&](const auto& values) { sum += bytes(values); }, edges);
-  }
-  if (batch.sampled->walks) {
-    sum += bytes(batch.sampled->walks->nodes) + bytes(batch.sampled->walks->restarts);
   }
   return sum;
 }

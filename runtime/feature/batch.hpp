@@ -70,6 +70,7 @@ const BatchColumn* find_column(const Batch& batch, NodeTypeId type, std::string_
 const BatchColumn* find_column(const Batch& batch, EdgeTypeId type, std::string_view name);
 
 /// Memory that its arrays take.
+std::uint64_t size_bytes(const SampledBatch& batch);
 std::uint64_t size_bytes(const Batch& batch);
 
 /// XXH3-128 over: seeds (original ids), or the ends of positive and negative links (original ids of

@@ -25,8 +25,8 @@ std::vector<CachePolicy> policy_rows() {
       {.name = "lru", .help = "those read last", .options = room, .policy = {}},
       {.name = "future",
        .help = "those that its next batches read first",
-       .options = room,
-       .policy = {}},
+       .options = {"budget", "ratio", "measure", "lookahead"},
+       .policy = Policy::future},
   };
 }
 

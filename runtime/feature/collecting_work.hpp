@@ -20,6 +20,7 @@ struct CollectingInputs {
   std::shared_ptr<const CollectOptions> options;
   std::shared_ptr<const SampledBatch> sampled;
   std::shared_ptr<const RowCache> cache;               ///< Null: none, or not filled yet
+  FutureReads future = {};                             ///< Without one: none
   std::shared_ptr<BestHitsOfEpochs> measure;           ///< Null: not measured
   std::span<const std::shared_ptr<const Part>> halos;  ///< Parts here that keep rows around them
   /// The part if this host has it, else nullptr.

@@ -33,6 +33,8 @@ struct SampleBatch {
   /// [seeds]; or empty: SampleOptions::seed_time, where read.
   PooledVector<std::int64_t> times = {};
   std::optional<PositiveLinks> links = std::nullopt;  ///< In the place of nodes as seeds
+  /// Place in the order in which its rank trains; nothing after a journey, and of a batch out of order.
+  std::optional<Turn> turn = std::nullopt;
 
   /// Takes what an order of seeds says of a batch.
   void take_seeds(OrderedSeeds of_batch);

@@ -28,9 +28,10 @@ std::uint64_t cache_bytes_of(const GraphInfo& graph, double share) {
   return static_cast<std::uint64_t>(bytes);
 }
 
-std::vector<CacheChoice> choose_first_rows(const GraphInfo& graph, const PartitionBook& book,
-                                           const CacheOptions& options,
-                                           const std::vector<bool>& here) {
+std::vector<std::vector<std::uint64_t>> count_first_rows(const GraphInfo& graph,
+                                                         const PartitionBook& book,
+                                                         const CacheOptions& options,
+                                                         const std::vector<bool>& here) {
   HotRowsOptions wanted{.budget_bytes = options.budget_bytes, .extra_bytes = cache_entry_bytes};
   for (std::size_t t = 0; t < graph.node_types.size(); ++t) {
     auto& nodes = wanted.nodes.emplace_back();
@@ -39,13 +40,19 @@ std::vector<CacheChoice> choose_first_rows(const GraphInfo& graph, const Partiti
       nodes.push_back(here[p] ? 0 : range.size());
     }
   }
-  const auto hot = hottest_rows(graph, options.heat, wanted);
+  return hottest_rows(graph, options.heat, wanted).rows;
+}
+
+std::vector<CacheChoice> choose_first_rows(const GraphInfo& graph, const PartitionBook& book,
+                                           const CacheOptions& options,
+                                           const std::vector<bool>& here) {
+  const auto rows = count_first_rows(graph, book, options, here);
   std::vector<CacheChoice> choices;
-  for (std::size_t t = 0; t < hot.rows.size(); ++t) {
-    for (std::size_t p = 0; p < hot.rows[t].size(); ++p) {
+  for (std::size_t t = 0; t < rows.size(); ++t) {
+    for (std::size_t p = 0; p < rows[t].size(); ++p) {
       CacheChoice choice{static_cast<PartId>(p), static_cast<NodeTypeId>(t), {}};
       const auto first = raw(book.range(choice.type, choice.part).first);
-      for (std::uint64_t i = 0; i < hot.rows[t][p]; ++i) {
+      for (std::uint64_t i = 0; i < rows[t][p]; ++i) {
         choice.nodes.push_back(static_cast<NodeId>(first + i));
       }
       if (!choice.nodes.empty()) {

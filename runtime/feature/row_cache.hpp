@@ -8,10 +8,12 @@
 #include "runtime/partition/partition_book.hpp"
 #include "runtime/sample/id_index.hpp"
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace troupe {
@@ -20,14 +22,16 @@ namespace troupe {
 struct CacheOptions {
   enum class Policy : std::uint8_t {
     none,
-    order,     ///< the first rows of each part, as the store's order and profile of heat say
-    presample  ///< the rows that the first batches asked for most often
+    order,      ///< the first rows of each part, as the store's order and profile of heat say
+    presample,  ///< the rows that the first batches asked for most often
+    future      ///< those that the next batches read first (future_cache.hpp)
   };
   Policy policy = Policy::none;
   std::uint64_t budget_bytes = 0;  ///< rows, their ids and the index
   std::uint64_t presample_batches = 100;
-  bool measure = false;  ///< count reads, to know what the best choice would have found
-  PartHeat heat = {};    ///< of the store, for `order`
+  bool measure = false;          ///< count reads, to know what the best choice would have found
+  PartHeat heat = {};            ///< of the store, for `order`; and for `future`, where it has one
+  std::uint32_t lookahead = 32;  ///< batches that `future` knows beyond those that are requested
 };
 
 /// What one row takes of the budget beside its bytes: its original id and two slots of the index.
@@ -43,10 +47,16 @@ struct CacheChoice {
   std::vector<NodeId> nodes;
 };
 
-/// The hottest rows of the parts that do not lie here, by heat per byte, as many as the budget holds.
-/// Types without features have none.
+/// [type][part] how many rows, the first ones, are the hottest of the parts that do not lie here, by heat
+/// per byte, within the budget. Types without features have none.
 /// \param here  [parts] whether a part lies here
 /// \requires `heat` has a profile of each type and part
+std::vector<std::vector<std::uint64_t>> count_first_rows(const GraphInfo& graph,
+                                                         const PartitionBook& book,
+                                                         const CacheOptions& options,
+                                                         const std::vector<bool>& here);
+
+/// These rows.
 std::vector<CacheChoice> choose_first_rows(const GraphInfo& graph, const PartitionBook& book,
                                            const CacheOptions& options,
                                            const std::vector<bool>& here);

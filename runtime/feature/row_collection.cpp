@@ -26,6 +26,8 @@ struct RowCollection::State {
   Matrix seed_targets;                     ///< [distinct seeds, columns] or empty
   bool labels_seen = false;
   std::shared_ptr<const RowCache> cache;
+  FutureReads future;
+  std::optional<FutureCache::LookUp> future_rows;     ///< while questions are made
   std::vector<PooledVector<NodeId>> cached;           ///< [types]
   std::span<const std::shared_ptr<const Part>> here;  ///< while questions are made
   std::uint64_t halo_rows = 0;
@@ -50,6 +52,8 @@ struct RowCollection::State {
 
   void prepare();
   bool take_from_cache(NodeTypeId type, std::uint32_t place, PartId owner);
+  template <class Cache>
+  void take_from(const Cache& from, std::uint32_t row, NodeTypeId type, std::uint32_t place);
   bool take_from_halo(NodeTypeId type, std::uint32_t place, PartId owner);
   void ask(NodeTypeId type, std::vector<std::size_t>& question_of);
   void ask_tables(std::vector<std::size_t>& question_of);
@@ -95,6 +99,9 @@ void RowCollection::State::prepare() {
       sampled().key.purpose == Purpose::train) {
     digester.emplace(options->digest);
   }
+  if (future.cache) {
+    future_rows.emplace(*future.cache, future.turn, future.ticket);
+  }
   constexpr auto none = std::numeric_limits<std::size_t>::max();
   std::vector<std::size_t> question_of(book.parts(), none);
   for (std::size_t t = 0; t < types; ++t) {
@@ -107,6 +114,7 @@ void RowCollection::State::prepare() {
     }
     ask(static_cast<NodeTypeId>(t), question_of);
   }
+  future_rows.reset();
   ask_tables(question_of);
   open = questions.size();
   answered.resize(questions.size());
@@ -114,21 +122,29 @@ void RowCollection::State::prepare() {
 
 /// \returns whether the row is kept: then it is in its place
 bool RowCollection::State::take_from_cache(NodeTypeId type, std::uint32_t place, PartId owner) {
-  if (!cache || !cache->covers(owner)) {
-    return false;
-  }
   const auto id = sampled().nodes[raw(type)].ids[place];
-  const auto row = cache->find(type, id);
-  if (!row) {
-    return false;
+  if (future_rows && future.cache->covers(owner)) {
+    if (const auto row = future_rows->find(type, id, wants_original_ids())) {
+      take_from(*future_rows, *row, type, place);
+      return true;
+    }
   }
+  const auto row = cache && cache->covers(owner) ? cache->find(type, id) : std::nullopt;
+  if (row) {
+    take_from(*cache, *row, type, place);
+  }
+  return row.has_value();
+}
+
+template <class Cache>
+void RowCollection::State::take_from(const Cache& from, std::uint32_t row, NodeTypeId type,
+                                     std::uint32_t place) {
   auto& rows = batch.rows[raw(type)];
-  options->decoders[raw(type)].decode(cache->row(type, *row), rows.features.view().row(place));
+  options->decoders[raw(type)].decode(from.row(type, row), rows.features.view().row(place));
   if (wants_original_ids()) {
-    rows.original_ids[place] = cache->original_id(type, *row);
+    rows.original_ids[place] = from.original_id(type, row);
   }
-  cached[raw(type)].push_back(id);
-  return true;
+  cached[raw(type)].push_back(sampled().nodes[raw(type)].ids[place]);
 }
 
 /// \returns whether a part here keeps the row for another one: then it is in its place
@@ -163,8 +179,7 @@ bool RowCollection::State::take_from_halo(NodeTypeId type, std::uint32_t place, 
 void RowCollection::State::ask(NodeTypeId type, std::vector<std::size_t>& question_of) {
   const auto& ids = sampled().nodes[raw(type)].ids;
   const bool rows = wants_rows(raw(type));
-  const std::uint32_t labelled =
-      options->with_labels && type == sampled().seed_type ? distinct_seeds : 0;
+  const std::uint32_t labelled = labelled_nodes(sampled(), *options, type);
   const bool all = rows || wants_original_ids();
   const auto count = all ? static_cast<std::uint32_t>(wanted_nodes(raw(type))) : labelled;
   std::vector<PooledVector<std::uint32_t>> by_part(book.parts());
@@ -420,11 +435,12 @@ RowCollection::RowCollection(const PartitionBook& book,
                              std::shared_ptr<const CollectOptions> options,
                              std::shared_ptr<const SampledBatch> sampled,
                              std::shared_ptr<const RowCache> cache,
-                             std::span<const std::shared_ptr<const Part>> here)
+                             std::span<const std::shared_ptr<const Part>> here, FutureReads future)
     : state_(std::make_unique<State>(book, std::move(options))) {
   if (state_->options->source.kind == RowSource::Kind::features) {
     state_->cache = std::move(cache);
     state_->here = here;
+    state_->future = std::move(future);
   }
   state_->batch.sampled = std::move(sampled);
   state_->prepare();
@@ -457,6 +473,9 @@ Status RowCollection::answer(std::uint32_t question, const RowReply& reply) {
   const auto& asked = s.questions[question];
   TROUPE_RETURN_IF_ERROR(s.tables->place(asked.part, asked.request.tables, reply, s.batch));
   s.place_all(rows, 1);
+  if (s.future.cache && s.future.cache->covers(asked.part)) {
+    s.future.cache->insert(asked, sections);
+  }
   s.close(question);
   return ok_status();
 }

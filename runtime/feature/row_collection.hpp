@@ -5,6 +5,7 @@
 /// drives many of these at once.
 #include "runtime/base/result.hpp"
 #include "runtime/feature/batch.hpp"
+#include "runtime/feature/future_cache.hpp"
 #include "runtime/feature/row_cache.hpp"
 #include "runtime/feature/row_request.hpp"
 #include "runtime/graph/normalize.hpp"
@@ -81,10 +82,11 @@ class RowCollection {
   /// \param cache  rows that need not be asked for; those of seeds with labels are, as they come
   ///   with these
   /// \param here   parts that lie here and keep rows of nodes around them; not needed afterwards
+  /// \param future  a cache that is asked before `cache`, and gets the rows that come
   RowCollection(const PartitionBook& book, std::shared_ptr<const CollectOptions> options,
                 std::shared_ptr<const SampledBatch> sampled,
                 std::shared_ptr<const RowCache> cache = nullptr,
-                std::span<const std::shared_ptr<const Part>> here = {});
+                std::span<const std::shared_ptr<const Part>> here = {}, FutureReads future = {});
   ~RowCollection();
   RowCollection(RowCollection&&) noexcept;
   RowCollection& operator=(RowCollection&&) noexcept;

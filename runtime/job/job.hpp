@@ -250,6 +250,7 @@ struct FeaturesJob {
   std::uint64_t cache_bytes = 0;      ///< per rank
   double cache_ratio = 0;             ///< per rank, of all rows of the graph; or 0 with cache_bytes
   std::uint64_t presample_batches = 100;
+  std::uint32_t cache_lookahead = 32;  ///< batches that `future` knows beyond those requested
   bool cache_measure = false;
   DeviceBudget device_budget = {};  ///< of each device that makes batches
 };

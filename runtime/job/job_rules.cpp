@@ -222,6 +222,26 @@ void check_cache(const Job& job, ProblemList& problems) {
   }
 }
 
+/// Whoever trains a rank hints at its batches to samplers of its own process.
+void check_lookahead(const Job& job, ProblemList& problems) {
+  const auto* policy = find_kind(cache_policies(), job.features.cache_policy);
+  if (policy == nullptr || policy->policy != CacheOptions::Policy::future) {
+    return;
+  }
+  const auto& placement = job.cluster.placement;
+  const bool elsewhere = placement == "worker" || placement == "server_client" ||
+                         std::ranges::any_of(job.cluster.processes, [](const ProcessSpec& process) {
+                           return !process.samples_for.empty();
+                         });
+  if (elsewhere) {
+    problems.add({"/features/cache/policy",
+                  "another policy than \"future\" where samplers are in other processes than "
+                  "their ranks",
+                  fmt::format("placement \"{}\"", placement),
+                  "placement \"collocated\", or policy \"hotness\""});
+  }
+}
+
 void check_listed_processes(const Job& job, ProblemList& problems) {
   const auto& cluster = job.cluster;
   const bool listed = cluster.placement == "explicit";
@@ -321,6 +341,9 @@ void check_between_keys(const Job& job, ProblemList& problems) {
   if (good("/features/cache/policy") && good("/features/cache/budget") &&
       good("/features/cache/ratio")) {
     check_cache(job, problems);
+  }
+  if (good("/features/cache/policy") && good("/cluster/placement") && good("/cluster/processes")) {
+    check_lookahead(job, problems);
   }
   if (good("/cluster/hosts")) {
     check_hosts(job, problems);

@@ -1,4 +1,5 @@
 #include "runtime/base/saturating.hpp"
+#include "runtime/feature/cache_policies.hpp"
 #include "runtime/job/columns.hpp"
 #include "runtime/job/link_rules.hpp"
 #include "runtime/job/memory_facts.hpp"
@@ -22,9 +23,13 @@ std::uint64_t pairs_of_walks(const MemoryFacts& of) {
 
 }  // namespace
 
-std::uint64_t memory_in_flight(const MemoryFacts& of, std::uint64_t one, std::uint64_t counted) {
+std::uint64_t batches_of_rank(const MemoryFacts& of) {
   const auto all = divide_up(std::max(of.largest, std::uint64_t{1}), of.job.sample.batch_size);
-  const auto per_rank = divide_up(all, std::max(of.plan.world, 1U));
+  return divide_up(all, std::max(of.plan.world, 1U));
+}
+
+std::uint64_t memory_in_flight(const MemoryFacts& of, std::uint64_t one, std::uint64_t counted) {
+  const auto per_rank = batches_of_rank(of);
   const auto fixed = of.job.cluster.batches_ahead();
   const auto ahead = (fixed > 0 ? fixed : AutoBatches::first) + std::uint64_t{1};
   const auto sure = times(one, std::min(ahead, per_rank));
@@ -78,6 +83,40 @@ std::uint64_t memory_of_batches(const MemoryFacts& of) {
   const auto counted =
       plus(rows, plus(times(nodes, sizeof(NodeId)), times(edges, sizeof(std::uint32_t))));
   return memory_in_flight(of, one, counted);
+}
+
+std::uint64_t memory_of_batches_ahead(const MemoryFacts& of) {
+  const auto* policy = find_kind(cache_policies(), of.job.features.cache_policy);
+  if (of.parts() == 1 || policy == nullptr || policy->policy != CacheOptions::Policy::future) {
+    return 0;
+  }
+  // Of this epoch and the next.
+  const auto lookahead =
+      std::min<std::uint64_t>(of.job.features.cache_lookahead, 2 * batches_of_rank(of));
+  std::uint64_t nodes = 0;
+  std::uint64_t rows = 0;  // that are known or kept at once
+  for (std::size_t t = 0; t < of.reach.nodes.size(); ++t) {
+    const auto& type = of.graph.node_types[t];
+    nodes = plus(nodes, of.reach.nodes[t]);
+    const auto kept =
+        type.features ? memory_of_cached_rows(of) / (type.features->row_bytes() + 40) : 0;
+    rows = plus(rows, std::min(plus(times(of.reach.nodes[t], lookahead), kept), type.count));
+  }
+  const auto edges =
+      std::accumulate(of.reach.edges.begin(), of.reach.edges.end(), std::uint64_t{0}, plus);
+  const auto walks = of.job.task.walks() ? times(of.reach.asked, 8) : pairs_of_walks(of);
+  const bool in_trees = of.job.sample.in_trees();
+  const std::uint64_t per_node = in_trees ? 16 : 12;
+  const auto one = plus(plus(times(nodes, per_node + sizeof(std::uint32_t)),
+                             times(edges, 8 + of.job.sample.edge_data.bytes())),
+                        walks);
+  // All may grow at once, and their tables are kept.
+  const auto growing = times(plus(times(nodes, in_trees ? 104 : 80), times(edges, 16)), lookahead);
+  auto lists = times(one, lookahead);
+  if (of.job.cluster.channel_budget > 0) {
+    lists = std::min(lists, plus(of.job.cluster.channel_budget, one));
+  }
+  return plus(plus(lists, growing), times(rows, 144 + std::max<std::uint64_t>(8, lookahead / 2)));
 }
 
 }  // namespace troupe

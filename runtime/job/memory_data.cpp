@@ -77,10 +77,7 @@ std::uint64_t memory_of_seeds(const MemoryFacts& of, const MemoryLoad& load) {
               ranks ? times(times(of.scored, score_cols(of.job)), 64) : 0);
 }
 
-std::uint64_t memory_of_caches(const MemoryFacts& of, const MemoryLoad& load) {
-  if (of.parts() == 1) {
-    return 0;
-  }
+std::uint64_t memory_of_cached_rows(const MemoryFacts& of) {
   std::uint64_t all_rows = 0;
   for (const auto& type : of.graph.node_types) {
     if (type.features) {
@@ -94,8 +91,15 @@ std::uint64_t memory_of_caches(const MemoryFacts& of, const MemoryLoad& load) {
                                             static_cast<double>(all_rows))
                : of.job.features.cache_bytes;
   }
+  return std::min(rows, all_rows);
+}
+
+std::uint64_t memory_of_caches(const MemoryFacts& of, const MemoryLoad& load) {
+  if (of.parts() == 1) {
+    return 0;
+  }
   const auto lists = std::min(of.job.sample.cache_bytes, times(of.plan.list_bytes, 2));
-  return times(load.paths + load.evaluators, plus(std::min(rows, all_rows), lists));
+  return times(load.paths + load.evaluators, plus(memory_of_cached_rows(of), lists));
 }
 
 }  // namespace troupe

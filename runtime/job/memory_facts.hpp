@@ -65,6 +65,8 @@ std::uint64_t memory_of_store(const MemoryFacts& of, const MemoryLoad& load);
 std::uint64_t memory_of_tables(const MemoryFacts& of, const MemoryLoad& load);
 /// Ids, orders and owners of all processes' lists; positions, labels and outputs of the scored ones.
 std::uint64_t memory_of_seeds(const MemoryFacts& of, const MemoryLoad& load);
+/// Rows that one cache keeps, with their ids and places.
+std::uint64_t memory_of_cached_rows(const MemoryFacts& of);
 /// Each data path has one: those of ranks and of evaluators; lists are of a rank's samplers together.
 std::uint64_t memory_of_caches(const MemoryFacts& of, const MemoryLoad& load);
 
@@ -72,8 +74,13 @@ std::uint64_t memory_of_caches(const MemoryFacts& of, const MemoryLoad& load);
 /// \param one      bytes of one of them
 /// \param counted  bytes that it counts as when it is finished
 std::uint64_t memory_in_flight(const MemoryFacts& of, std::uint64_t one, std::uint64_t counted);
+/// Batches of one rank in a pass.
+std::uint64_t batches_of_rank(const MemoryFacts& of);
 /// Of one rank.
 std::uint64_t memory_of_batches(const MemoryFacts& of);
+/// Of one rank: lists of batches that are sampled before they are requested, and what the cache knows of
+/// their rows: which of them are read, by whom, and places in its table.
+std::uint64_t memory_of_batches_ahead(const MemoryFacts& of);
 
 /// Of one rank: what forward keeps, what backward needs, partial gradients of the widest matrix.
 std::uint64_t memory_of_activations(const MemoryFacts& of);

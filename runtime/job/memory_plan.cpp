@@ -18,6 +18,7 @@ constexpr std::uint64_t base_bytes = 48 * mib;
 constexpr std::uint64_t thread_bytes = 4 * mib;
 constexpr const char* learned_name = "learned rows";
 constexpr const char* batches_name = "batches in flight";
+constexpr const char* ahead_name = "batches known ahead";
 constexpr const char* outputs_name = "outputs of exact inference";
 constexpr const char* blocks_name = "blocks of exact inference";
 
@@ -51,6 +52,7 @@ MemoryPlan bounds(const MemoryFacts& of, const MemoryLoad& load) {
                 {"tables of lists", memory_of_tables(of, load)},
                 {"seeds and their scores", memory_of_seeds(of, load)},
                 {batches_name, times(holders, memory_of_batches(of))},
+                {ahead_name, times(load.ranks, memory_of_batches_ahead(of))},
                 {"activations and their gradients", times(load.ranks, memory_of_activations(of))},
                 {"parameters and optimizer", memory_of_parameters(of, load)},
                 {learned_name, memory_of_learned_rows(of, load)},
@@ -58,7 +60,8 @@ MemoryPlan bounds(const MemoryFacts& of, const MemoryLoad& load) {
                 {blocks_name, times(load.evaluators, memory_of_blocks(of, load))},
                 {"caches", memory_of_caches(of, load)}};
   std::erase_if(plan.items, [&of](const MemoryPlan::Item& item) {
-    return item.name == learned_name && of.job.embedding.empty();
+    return (item.name == learned_name && of.job.embedding.empty()) ||
+           (item.name == ahead_name && item.bytes == 0);
   });
   plan.items.push_back({"freed memory that is kept", kept_memory(plan.items)});
   return plan;

@@ -129,7 +129,8 @@ std::vector<SchemaRow> choice_rows(std::span<const ChoiceKind> kinds) {
 SchemaRow cache_policy_row(std::span<const CachePolicy> policies) {
   auto row = kind_row("/features/cache/policy", policies, &CachePolicy::policy, value("\"none\""),
                       "which rows of other hosts a rank keeps: the hottest by `partition.order`, "
-                      "which must be the same, or those that its first batches read most often");
+                      "which must be the same, those that its first batches read most often, or "
+                      "those that its next batches read first");
   row.apply = put<&Job::features, &FeaturesJob::cache_policy>;
   return row;
 }

@@ -216,6 +216,14 @@ void add_features(std::vector<SchemaRow>& rows) {
                               readers_of(cache_policies(), "presample_batches", "`")),
                   {},
                   put<&Job::features, &FeaturesJob::presample_batches>});
+  rows.push_back({"/features/cache/lookahead",
+                  integer_rule(0, 1024),
+                  value("32"),
+                  fmt::format("batches beyond those requested whose rows {} knows; their lists are "
+                              "kept until then",
+                              readers_of(cache_policies(), "lookahead", "`")),
+                  {},
+                  put<&Job::features, &FeaturesJob::cache_lookahead>});
   rows.push_back(
       {"/features/cache/measure",
        boolean_rule(),

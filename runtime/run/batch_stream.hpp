@@ -32,6 +32,7 @@ struct BatchStreamOptions {
   /// Bytes of batches that are here or on their way and not yet taken; those on their way are
   /// counted as the largest so far. 0: not bounded. One batch passes whatever its size.
   std::uint64_t budget_bytes = 0;
+  std::uint32_t lookahead = 0;  ///< batches that are hinted at beyond those asked for
 };
 
 /// Batches of another stream, with which this one shares its bounds.
@@ -43,7 +44,7 @@ struct BatchLoad {
 };
 
 /// \tparam Item what a batch is once it is here
-/// Lifecycle: ask() until it gives nothing, put() what arrives, take() in order, end_step() after each
+/// Lifecycle: ask() until it gives nothing, hint() likewise, put() what arrives, take() in order, end_step() after each
 ///   step, until over(). A rank may have fewer batches than there are steps
 /// Threads:   one at a time
 template <class Item>
@@ -84,6 +85,21 @@ class BatchStream {
   }
 
   bool all_asked() const { return asked_ >= batches_; }
+
+  /// The next batch to hint at, by its number on this rank: each once, none that is asked for.
+  /// \param others  batches of an earlier stream that are hinted at and not asked for
+  std::optional<std::uint64_t> hint(std::uint64_t others = 0) {
+    if (all_hinted() || hinted_ahead() + others >= options_.lookahead) {
+      return std::nullopt;
+    }
+    hinted_ = std::max(hinted_, asked_);
+    return hinted_++;
+  }
+  bool all_hinted() const { return std::max(hinted_, asked_) >= batches_; }
+  /// Batches hinted at and not asked for.
+  std::uint64_t hinted_ahead() const { return std::max(hinted_, asked_) - asked_; }
+  /// The batch's place among those of all epochs.
+  std::uint64_t turn(std::uint64_t number) const { return options_.epoch * steps_ + number; }
   BatchLoad load() const {
     return {asked_ - std::min(step_, asked_), missing_.size(), waiting_bytes_, largest_};
   }
@@ -151,6 +167,7 @@ class BatchStream {
   std::uint64_t batches_ = 0;  ///< of this rank
   std::uint64_t steps_ = 0;    ///< of every rank
   std::uint64_t asked_ = 0;
+  std::uint64_t hinted_ = 0;
   std::uint64_t step_ = 0;
   std::set<std::uint64_t> missing_;  ///< asked for and not here
   ReorderBuffer<Item> ready_;

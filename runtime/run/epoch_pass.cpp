@@ -63,6 +63,20 @@ std::optional<EpochPass::Request> EpochPass::request() {
   return number ? std::optional(request_of(*next_, *number, true)) : std::nullopt;
 }
 
+std::optional<EpochPass::Request> EpochPass::hint() {
+  if (const auto number = stream_.hint()) {
+    return request_of(stream_, *number, false);
+  }
+  if (!options_.next || options_.next->lookahead == 0 || !stream_.all_hinted()) {
+    return std::nullopt;
+  }
+  if (!next_) {
+    next_.emplace(*options_.next);
+  }
+  const auto number = next_->hint(stream_.hinted_ahead());
+  return number ? std::optional(request_of(*next_, *number, true)) : std::nullopt;
+}
+
 EpochPass::Request EpochPass::request_of(const Stream& stream, std::uint64_t number,
                                          bool ahead) const {
   SampleBatch batch;
@@ -72,6 +86,9 @@ EpochPass::Request EpochPass::request_of(const Stream& stream, std::uint64_t num
   batch.collect = options_.collect;
   batch.options = BatchOptions::job;
   batch.flow = flow(batch.key);
+  if (stream.options().purpose == Purpose::train) {
+    batch.turn = stream.turn(number);
+  }
   return Request{number, std::move(batch), ahead};
 }
 

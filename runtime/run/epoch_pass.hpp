@@ -89,6 +89,8 @@ class EpochPass {
   /// The next batch to request; nothing while enough are under way, those of the next epoch among
   /// them.
   std::optional<Request> request();
+  /// The next batch to hint at: of this pass, then of the next epoch.
+  std::optional<Request> hint();
   /// Whether a batch is of this pass, not of the next epoch.
   bool covers(const BatchKey& key) const { return stream_.covers(key); }
   void put(std::uint64_t number, const Ready& ready);

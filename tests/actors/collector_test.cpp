@@ -514,6 +514,72 @@ TEST_F(CollectorCache, AHolderThatFindsDamageWhileItIsFilledFailsAllBatches) {
                "filling the cache: holder of part 1: page 3 is torn");
 }
 
+/// A cache of rows for the batches that the collector is told of, with room for all.
+class CollectorFuture : public CollectorTest {
+ protected:
+  CollectorFuture() {
+    auto options = std::make_shared<CacheOptions>();
+    options->policy = CacheOptions::Policy::future;
+    options->budget_bytes = 1 << 20;
+    options->measure = true;
+    host_->cache = options;
+    start();
+  }
+  std::uint64_t begin_turn(const std::shared_ptr<const SampledBatch>& batch, Turn turn) {
+    const auto number = trainer_.request(collector_, CollectBatch{batch, collect_, {}, 0, turn});
+    system_.run();
+    return number;
+  }
+  void tell(const std::shared_ptr<const SampledBatch>& batch, Turn turn) {
+    caf::anon_send(collector_, Ref<ReadsAhead>(ReadsAhead{batch, collect_, turn}));
+    system_.run();
+  }
+  BatchTrace counts(std::uint64_t number) const {
+    const auto ready = trainer_.answer_to<ReadyBatch>(number);
+    EXPECT_OK(ready);
+    return ready ? (*ready)->trace : BatchTrace{};
+  }
+};
+
+TEST_F(CollectorFuture, TakesRowsOfAnswersAndAsksForNoneOfItsOwn) {
+  const auto first = begin_turn(wide(7), 0);
+  EXPECT_EQ(holder_1_.waiting() + holder_2_.waiting(), 2U);
+  serve_all();
+  tell(wide(8), 1);
+  EXPECT_EQ(holder_1_.waiting() + holder_2_.waiting(), 0U);
+
+  const auto second = begin_turn(wide(8), 1);
+  serve_all();
+
+  EXPECT_EQ(counts(first).rows_cached, 0U);
+  EXPECT_GT(counts(second).rows_cached, 0U);
+  EXPECT_GE(counts(second).rows_cached_at_best, counts(second).rows_cached);
+  EXPECT_EQ(digest_of_answer(first), expected(wide(7)));
+  EXPECT_EQ(digest_of_answer(second), expected(wide(8)));
+}
+
+TEST_F(CollectorFuture, ADamagedReplyFailsItsBatchAloneAndIsNotKept) {
+  const auto damaged = begin_turn(narrow(7, 1), 0);
+  const auto asked = holder_1_.take<RowRequest>();
+  holder_1_.answer(asked, too_short(rows(asked, 1)));
+  system_.run();
+  EXPECT_ERROR(trainer_.answer_to<ReadyBatch>(damaged), Errc::data_corruption, "batch 7");
+
+  const auto again = begin_turn(narrow(7, 1), 0);
+  serve_all();
+
+  EXPECT_EQ(counts(again).rows_cached, 0U);
+  EXPECT_EQ(digest_of_answer(again), expected(narrow(7, 1)));
+}
+
+TEST_F(CollectorTest, WithoutACacheWhatIsToldIsIgnored) {
+  start();
+  caf::anon_send(collector_, Ref<ReadsAhead>(ReadsAhead{wide(7), collect_, 3}));
+  const auto asked = begin(wide(7));
+  serve_all();
+  EXPECT_EQ(digest_of_answer(asked), expected(wide(7)));
+}
+
 TEST_F(CollectorCache, APieceThatAHolderCannotGiveIsRequestedAgainASecondLater) {
   const auto first = begin_first();
   answer_first();

@@ -187,5 +187,163 @@ TEST_F(SamplerTest, ABatchWhoseCollectorIsGoneIsAnsweredAsLost) {
   EXPECT_ERROR(trainer_.answer_to<ReadyBatch>(asked), Errc::peer_lost, "");
 }
 
+/// A sampler that gets hints.
+class SamplerAhead : public SamplerTest {
+ protected:
+  static constexpr std::uint32_t lookahead = 8;
+
+  SamplerAhead() {
+    auto cache = std::make_shared<CacheOptions>();
+    cache->policy = CacheOptions::Policy::future;
+    cache->lookahead = lookahead;
+    host_->cache = cache;
+    host_->ahead_bytes = 0;
+    sampler_ = system_.add("sampler ahead", spawn_sampler(*system_, host_, collector_.handle()));
+    collect_options_ = std::make_shared<const CollectOptions>();
+    sample_options_ = std::make_shared<const SampleOptions>(sample_);
+  }
+  SampleBatch batch(std::uint64_t number) const {
+    SampleBatch batch{{Purpose::train, 0, number},
+                      NodeTypeId{0},
+                      cut_.globals(seeds_),
+                      sample_options_,
+                      collect_options_};
+    batch.turn = number;
+    return batch;
+  }
+  void hint(std::uint64_t number) {
+    caf::anon_send(sampler_, Ref<SampleAhead>(
+                                 SampleAhead{std::make_shared<const SampleBatch>(batch(number))}));
+    system_.run();
+  }
+  std::uint64_t request(std::uint64_t number) {
+    const auto asked = trainer_.request(sampler_, batch(number));
+    system_.run();
+    return asked;
+  }
+  void expect_told(std::uint64_t number) {
+    const auto told = collector_.take<ReadsAhead>();
+    EXPECT_EQ(told->turn, number);
+    EXPECT_EQ(testing::plain(*told->sampled, cut_),
+              testing::drive_plain(cut_, sample_, {Purpose::train, 0, number}, seeds_));
+  }
+
+  std::shared_ptr<const CollectOptions> collect_options_;
+  std::shared_ptr<const SampleOptions> sample_options_;
+};
+
+TEST_F(SamplerAhead, SamplesAtAHintTellsTheCollectorAndHandsOnAtTheRequest) {
+  hint(7);
+  serve_all();
+  expect_told(7);
+  EXPECT_EQ(collector_.waiting(), 0U);
+
+  const auto asked = request(7);
+
+  EXPECT_EQ(holder_1_.waiting() + holder_2_.waiting(), 0U) << "nothing is sampled again";
+  const auto handed = collector_.take<CollectBatch>();
+  EXPECT_EQ(handed->turn, 7U);
+  EXPECT_GT(handed->trace.frontier.nodes.size(), 0U);
+  EXPECT_EQ(testing::plain(*handed->sampled, cut_),
+            testing::drive_plain(cut_, sample_, {Purpose::train, 0, 7}, seeds_));
+  collector_.answer(handed, ReadyBatch{});
+  system_.run();
+  EXPECT_OK(trainer_.answer_to<ReadyBatch>(asked));
+
+  request(7);
+  serve_all();
+  expect_handed_on(7);
+}
+
+TEST_F(SamplerAhead, ARequestThatComesWhileItsHintIsSampledWaitsForThat) {
+  hint(7);
+  request(7);
+
+  serve_all();
+
+  expect_handed_on(7);
+  EXPECT_EQ(collector_.waiting(), 0U) << "and nobody else is told";
+}
+
+TEST_F(SamplerAhead, HintsAreSampledAtOnceAndARequestBesideThem) {
+  for (const std::uint64_t number : {4U, 5U, 6U, 7U}) {
+    hint(number);
+  }
+  EXPECT_EQ(holder_1_.waiting(), 4U);
+
+  request(3);
+  EXPECT_EQ(holder_1_.waiting(), 5U);
+  serve_all();
+
+  for (const std::uint64_t number : {4U, 5U, 6U, 7U}) {
+    expect_told(number);
+  }
+  expect_handed_on(3);
+}
+
+TEST_F(SamplerAhead, HintsBeyondTheLookAheadAreDropped) {
+  for (std::uint64_t number = 4; number < 4 + 2 * lookahead; ++number) {
+    hint(number);
+  }
+  EXPECT_EQ(holder_1_.waiting(), lookahead);
+  serve_all();
+  EXPECT_EQ(collector_.waiting(), lookahead);
+}
+
+TEST_F(SamplerAhead, AHintThatFailsIsSampledAgainAtItsRequest) {
+  hint(7);
+  holder_1_.fail(holder_1_.take<HopRequest>(), Error(Errc::data_corruption, "page 3 is torn"));
+  system_.run();
+  serve_all();
+  EXPECT_EQ(collector_.waiting(), 0U);
+
+  request(7);
+  serve_all();
+  expect_handed_on(7);
+
+  hint(8);
+  const auto asked = request(8);
+  holder_1_.fail(holder_1_.take<HopRequest>(), Error(Errc::data_corruption, "page 3 is torn"));
+  system_.run();
+  EXPECT_FALSE(trainer_.is_answered(asked));
+  holder_2_.take<HopRequest>();  // of the first attempt
+  serve_all();
+  expect_handed_on(8);
+}
+
+TEST_F(SamplerAhead, AHintWithSeedsThatAreNoneIsIgnored) {
+  auto bad = batch(7);
+  bad.seeds.push_back(static_cast<NodeId>(1'000'000));
+  caf::anon_send(sampler_, Ref<SampleAhead>(SampleAhead{std::make_shared<const SampleBatch>(bad)}));
+  hint(8);
+
+  serve_all();
+
+  expect_told(8);
+  EXPECT_ERROR(trainer_.answer_to<ReadyBatch>([&] {
+    const auto asked = trainer_.request(sampler_, bad);
+    system_.run();
+    return asked;
+  }()),
+               Errc::invalid_argument, "expected ids below 60");
+}
+
+TEST_F(SamplerTest, WithoutALookAheadHintsAreIgnored) {
+  SampleBatch batch{{Purpose::train, 0, 7},
+                    NodeTypeId{0},
+                    cut_.globals(seeds_),
+                    std::make_shared<const SampleOptions>(sample_),
+                    std::make_shared<const CollectOptions>()};
+  batch.turn = 7;
+  caf::anon_send(sampler_,
+                 Ref<SampleAhead>(SampleAhead{std::make_shared<const SampleBatch>(batch)}));
+  system_.run();
+
+  EXPECT_EQ(holder_1_.waiting() + holder_2_.waiting() + collector_.waiting(), 0U);
+  begin(7);
+  serve_all();
+  expect_handed_on(7);
+}
+
 }  // namespace
 }  // namespace troupe

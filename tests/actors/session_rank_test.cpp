@@ -2,6 +2,7 @@
 #include "actors/session_rank.hpp"
 
 #include "actors/error.hpp"
+#include "actors/local_messages.hpp"
 #include "tests/actors/idle_actor.hpp"
 #include "tests/support/expect.hpp"
 
@@ -20,8 +21,9 @@ using namespace std::chrono_literals;
 /// Requests for batches, by epoch.
 using AskedOfEpochs = std::array<std::atomic<int>, 3>;
 
-/// Answers with a batch that has as many seeds as were asked for, or dies.
-caf::behavior serving_sampler(caf::event_based_actor* self, bool dies, AskedOfEpochs* counts) {
+/// Answers with a batch that has as many seeds as were asked for, or dies; counts requests and hints.
+caf::behavior serving_sampler(caf::event_based_actor* self, bool dies, AskedOfEpochs* counts,
+                              AskedOfEpochs* hints) {
   return {
       [=](const Ref<SampleBatch>& request) -> caf::result<Ref<ReadyBatch>> {
         ++counts->at(request->key.epoch);
@@ -35,6 +37,10 @@ caf::behavior serving_sampler(caf::event_based_actor* self, bool dies, AskedOfEp
         ReadyBatch ready;
         ready.batch.sampled = std::move(sampled);
         return Ref<ReadyBatch>(std::move(ready));
+      },
+      [=](const Ref<SampleAhead>& ahead) {
+        EXPECT_EQ(ahead->request->turn, ahead->request->key.epoch * 7 + ahead->request->key.number);
+        ++hints->at(ahead->request->key.epoch);
       },
   };
 }
@@ -56,11 +62,12 @@ class SessionRanks : public ::testing::Test {
     options.sample = std::make_shared<const SampleOptions>();
     options.collect = std::make_shared<const CollectOptions>();
     options.epochs = epochs_;
+    options.lookahead = lookahead_;
     TrainerPeers peers;
     for (std::uint32_t r = 0; r < world; ++r) {
       options.rank = static_cast<Rank>(r);
       peers.trainers.push_back(spawn_session_rank(system_, options, [this] {
-        return DataPath{{system_.spawn(serving_sampler, deaths_-- > 0, &asked_)},
+        return DataPath{{system_.spawn(serving_sampler, deaths_-- > 0, &asked_, &hinted_)},
                         system_.spawn(testing::idle)};
       }));
     }
@@ -119,6 +126,8 @@ class SessionRanks : public ::testing::Test {
 
   std::uint32_t epochs_ = 0;
   AskedOfEpochs asked_{};
+  AskedOfEpochs hinted_{};
+  std::uint32_t lookahead_ = 0;
   caf::actor_system_config config_;
   caf::actor_system system_{config_};
   std::atomic<int> deaths_{0};
@@ -361,6 +370,21 @@ TEST_F(SessionRanks, TheNextEpochIsAskedForWhileTheOneBeforeItEnds) {
   EXPECT_EQ(asked_[0], 7);
   EXPECT_EQ(asked_[1], 7) << "none twice";
   EXPECT_EQ(asked_[2], 0) << "the job has no third epoch";
+}
+
+TEST_F(SessionRanks, SamplersAreToldOfTheBatchesBeyondThoseAskedForAndOfTheNextEpoch) {
+  epochs_ = 2;
+  lookahead_ = 3;
+  start(1);
+  ASSERT_OK(ask<EpochBegun>(0, BeginEpoch{0}));
+  ASSERT_OK(numbers_of_epoch([this] { return ask<TakenBatch>(0, NextBatch{}); }));
+
+  for (int waited = 0; waited < 1000 && hinted_[1] < 5; ++waited) {
+    std::this_thread::sleep_for(10ms);
+  }
+  EXPECT_EQ(hinted_[0], 5) << "all but those in flight at the start";
+  EXPECT_EQ(hinted_[1], 5) << "three beyond those in flight";
+  EXPECT_EQ(hinted_[2], 0) << "the job has no third epoch";
 }
 
 TEST_F(SessionRanks, AnotherEpochThanTheNextBeginsAnew) {

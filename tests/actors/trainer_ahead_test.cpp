@@ -14,7 +14,7 @@ using testing::Asked;
 /// A trainer without a learner, of 4 batches in an epoch, with 3 in flight.
 class TrainerAhead : public ::testing::Test {
  protected:
-  TrainerAhead() {
+  explicit TrainerAhead(std::uint32_t lookahead = 0) {
     auto seeds = std::make_shared<SeedList>();
     for (std::uint64_t i = 0; i < 4; ++i) {
       seeds->original.push_back(OriginalId{i});
@@ -22,6 +22,7 @@ class TrainerAhead : public ::testing::Test {
     }
     TrainerOptions options;
     options.ahead = {.first = 3, .most = 3};
+    options.lookahead = lookahead;
     options.collect = std::make_shared<const CollectOptions>();
     options.orders["train"] = std::make_shared<const SeedOrder>(seeds, 1, 1, true);
     options.orders["val"] = std::make_shared<const SeedOrder>(seeds, 1, 1, false);
@@ -111,6 +112,62 @@ TEST_F(TrainerAhead, BatchesThatComeBetweenTwoPassesAreKept) {
   serve(Purpose::train, 1, 2);
   serve(Purpose::train, 1, 3);
   EXPECT_TRUE(director_.is_answered(second));
+}
+
+/// Three in flight, and two that are hinted at beyond them.
+class TrainerHints : public TrainerAhead {
+ protected:
+  TrainerHints() : TrainerAhead(2) {}
+  void expect_hint(std::uint32_t epoch, std::uint64_t number) {
+    const auto hint = sampler_.take<SampleAhead>();
+    EXPECT_EQ(hint->request->key, (BatchKey{Purpose::train, epoch, number}));
+    EXPECT_EQ(hint->request->turn, epoch * 4 + number);
+    EXPECT_EQ(hint->request->seeds.size(), 1U);
+  }
+};
+
+TEST_F(TrainerHints, ComeAfterTheRequestsAndReachIntoTheNextEpoch) {
+  const auto first = begin_epoch(0, true);
+  std::vector<Asked<SampleBatch>> asked;
+  for (const std::uint64_t number : {0U, 1U, 2U}) {
+    asked.push_back(take(Purpose::train, 0, number));
+    EXPECT_EQ(asked.back()->turn, number);
+  }
+  expect_hint(0, 3);
+  expect_hint(1, 0);
+  EXPECT_EQ(sampler_.waiting(), 0U);
+
+  answer(asked[0]);
+  asked.push_back(take(Purpose::train, 0, 3));
+  expect_hint(1, 1);
+  answer(asked[1]);
+  asked.push_back(take(Purpose::train, 1, 0));
+  expect_hint(1, 2);
+  answer(asked[2]);
+  answer(asked[3]);
+  EXPECT_TRUE(director_.is_answered(first));
+}
+
+TEST_F(TrainerHints, BeginAgainAfterARollBack) {
+  begin_epoch(0, true);
+  while (sampler_.waiting() > 2) {
+    sampler_.take<SampleBatch>();
+  }
+  expect_hint(0, 3);
+  expect_hint(1, 0);
+  net::Restore back;
+  back.generation = 1;
+  back.state = std::make_shared<const net::TrainingState>();
+  director_.request(trainer_, std::move(back));
+  system_.run();
+
+  begin_epoch(0, true, 1);
+
+  for (const std::uint64_t number : {0U, 1U, 2U}) {
+    take(Purpose::train, 0, number);
+  }
+  expect_hint(0, 3);
+  expect_hint(1, 0);
 }
 
 TEST_F(TrainerAhead, WithoutANextEpochNothingIsAskedAhead) {

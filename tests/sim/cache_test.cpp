@@ -1,6 +1,7 @@
 // Whole runs with caches of other hosts' rows: the same bits, fewer rows over the links.
 #include "tests/sim/heterogeneous_run.hpp"
 
+#include <fmt/format.h>
 #include <string>
 
 namespace troupe {
@@ -31,6 +32,45 @@ TEST_F(CachedRun, EveryPolicyGivesTheSameBitsWithFewerRemoteRows) {
     EXPECT_EQ(record.epochs.back().cache_hit_rate_at_best(), std::nullopt) << policy;
     EXPECT_GT(record.epochs.back().cache_hit_rate().value_or(0), 0.1) << policy;
     EXPECT_EQ(counters.rows_remote + counters.rows_cached, before.rows_remote) << policy;
+  }
+}
+
+TEST_F(CachedRun, ACacheThatKnowsTheFutureGivesTheSameBitsHoweverFarItSees) {
+  const auto& before = plain_.epochs.back().counters;
+  for (const std::string order : {"original", "degree", "hotness"}) {
+    for (const std::string lookahead : {"0", "1", "5", "1024"}) {
+      ASSERT_OK_AND_ASSIGN(const auto record,
+                           run({"features.cache.policy=future", "features.cache.budget=20KB",
+                                "features.cache.lookahead=" + lookahead, "partition.order=" + order,
+                                "features.cache.measure=true"}));
+      const auto what = fmt::format("order {}, {} ahead", order, lookahead);
+      expect_same_bits(record, what);
+      const auto& counters = record.epochs.back().counters;
+      EXPECT_EQ(counters.rows_remote + counters.rows_cached, before.rows_remote) << what;
+      EXPECT_GT(counters.rows_cached, before.rows_remote / 20) << what;
+      EXPECT_GT(record.epochs.back().cache_hit_rate_at_best().value_or(0), 0.1) << what;
+    }
+  }
+}
+
+TEST_F(CachedRun, ACacheThatKnowsTheFutureSuitsOtherLayoutsAndManyHints) {
+  for (const Settings& layout : std::vector<Settings>{
+           {"cluster.trainers_per_host=2", "cluster.hosts=1", "partition.parts=2"},
+           {"cluster.samplers_per_trainer=3", "cluster.batches_in_flight=1"},
+           {"cluster.batches_in_flight=16", "cluster.network.latency_us=300"},
+           {"cluster.channel_budget=70000", "features.cache.lookahead=1000"},
+           {"partition.halo=1", "partition.halo_features=true"},
+           {"sample.cache.budget=1MB", "partition.order=hotness"},
+           {"cluster.replicas=2", "cluster.threads=1"},
+           {"partition.parts=1"}}) {
+    auto settings = layout;
+    settings.insert(settings.begin(),
+                    {"features.cache.policy=future", "features.cache.budget=20KB"});
+    ASSERT_OK_AND_ASSIGN(const auto record, run(settings));
+    if (layout.size() < 3) {
+      expect_same_bits(record, layout.front());
+    }
+    EXPECT_EQ(record.batches, plain_.batches) << layout.front();
   }
 }
 
@@ -121,6 +161,23 @@ TEST_F(CachedRun, APolicyThatCannotWorkIsRefused) {
                "/partition/order: expected \"degree\" or \"hotness\"");
   EXPECT_ERROR(job({"features.cache.budget=1MB"}), Errc::invalid_argument,
                "/features/cache/budget: expected none with policy \"none\"");
+  for (const std::string placement : {"worker", "server_client"}) {
+    EXPECT_ERROR(job({"features.cache.policy=future", "features.cache.budget=1MB",
+                      "cluster.placement=" + placement}),
+                 Errc::invalid_argument,
+                 "/features/cache/policy: expected another policy than \"future\" where samplers "
+                 "are in other processes than their ranks, found placement \"" +
+                     placement);
+  }
+  const std::string listed = R"(cluster.processes=["host=0 parts=0-3 ranks=0", "host=1 ranks=1")";
+  const Settings explicitly = {"features.cache.policy=future", "features.cache.budget=1MB",
+                               "cluster.placement=explicit"};
+  auto elsewhere = explicitly;
+  elsewhere.push_back(listed + R"(, "host=1 samples_for=1"])");
+  EXPECT_ERROR(job(elsewhere), Errc::invalid_argument, "found placement \"explicit\"");
+  auto beside = explicitly;
+  beside.push_back(listed + "]");
+  EXPECT_OK(job(beside));
 }
 
 }  // namespace

@@ -15,14 +15,16 @@ using Settings = std::vector<std::string>;
 
 /// Layouts that no way of sampling may be seen in.
 inline std::vector<Settings> run_layouts() {
-  return {{"partition.parts=1"},
-          {"partition.parts=7", "cluster.samplers_per_trainer=2"},
-          {"partition.method=fennel", "cluster.batches_in_flight=1"},
-          {"partition.halo=2", "partition.halo_features=true"},
-          {"partition.topology=replicated"},
-          {"cluster.window=65536", "cluster.network.latency_us=200"},
-          {"cluster.placement=worker", "cluster.threads=1"},
-          {"cluster.replicas=2"}};
+  return {
+      {"partition.parts=1"},
+      {"partition.parts=7", "cluster.samplers_per_trainer=2"},
+      {"partition.method=fennel", "cluster.batches_in_flight=1"},
+      {"partition.halo=2", "partition.halo_features=true"},
+      {"partition.topology=replicated"},
+      {"cluster.window=65536", "cluster.network.latency_us=200"},
+      {"cluster.placement=worker", "cluster.threads=1"},
+      {"features.cache.policy=future", "features.cache.budget=20KB", "features.cache.lookahead=5"},
+      {"cluster.replicas=2"}};
 }
 
 class HeterogeneousRun : public ::testing::Test {

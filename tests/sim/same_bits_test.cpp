@@ -54,6 +54,7 @@ std::vector<Layout> layouts() {
   add(2, {"cluster.hosts=2", "cluster.network.latency_us=100", "cluster.network.bandwidth_gbps=1"});
   add(2, {"cluster.hosts=2", "cluster.window=65536", "partition.parts=2"});
   add(2, {"cluster.hosts=2", "cluster.placement=worker"});
+  add(2, {"cluster.hosts=2", "features.cache.policy=future", "features.cache.ratio=0.1"});
   add(2, {"cluster.hosts=2", "dataset.memory=copied"});
   add(2, {"cluster.hosts=1", "cluster.trainers_per_host=2", "partition.parts=2"});
   add(2, {"cluster.hosts=2", "partition.seed=9"});

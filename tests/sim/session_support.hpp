@@ -63,6 +63,7 @@ inline std::vector<Overrides> session_layouts() {
           {"cluster.hosts=2", "cluster.placement=worker"},
           {"cluster.hosts=2", "cluster.placement=server_client"},
           {"cluster.hosts=2", "sample.cache.budget=1MB"},
+          {"cluster.hosts=2", "features.cache.policy=future", "features.cache.ratio=0.1"},
           {"cluster.hosts=2", "cluster.replicas=2", "cluster.threads=1"},
           {"cluster.hosts=2", "cluster.network.latency_us=200", "cluster.window=65536",
            "cluster.batches_in_flight=16"}};

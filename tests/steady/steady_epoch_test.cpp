@@ -76,6 +76,7 @@ struct Case {
   std::set<std::uint32_t> here;  ///< Parts of 2
   void (*adjust)(SampleOptions&) = [](SampleOptions&) {};
   std::uint64_t batch_size = 512;
+  std::uint64_t lookahead = 0;  ///< Batches that a cache of rows knows; 0: there is none
 };
 
 void disjoint(SampleOptions& options) {
@@ -135,6 +136,7 @@ class DrivenRank {
   DrivenRank(const Case& of, const TestGraph& graph)
       : cut_(testing::cut_graph(graph, 2)),
         here_(of.here),
+        lookahead_(of.lookahead),
         graph_(std::make_shared<const GraphInfo>(cut_.info)) {
     auto sample = std::make_shared<SampleOptions>();
     const std::size_t types = cut_.info.edge_types.size();
@@ -153,14 +155,32 @@ class DrivenRank {
     collect->digest = DigestMode::full;
     collect->digest_here = true;
     collect_ = std::move(collect);
+    if (lookahead_ > 0) {
+      CacheOptions cache;
+      cache.policy = CacheOptions::Policy::future;
+      cache.budget_bytes = cache_bytes_of(cut_.info, 0.1);
+      cache.lookahead = static_cast<std::uint32_t>(lookahead_);
+      future_ = std::make_shared<FutureCache>(
+          graph_, cut_.book, std::make_shared<const CacheOptions>(cache),
+          std::vector<bool>{here_.contains(0), here_.contains(1)});
+    }
   }
 
   /// Digests of an epoch's batches, which are those of the epoch before the last one, so that none is
   /// larger than all before. The oldest is dropped, on another thread, when a new one is whole.
   std::vector<Digest> epoch(std::uint32_t epoch) {
     std::vector<Digest> digests;
-    for (std::uint64_t number = 0; number < 20; ++number) {
-      auto batch = std::make_unique<Batch>(this->batch({Purpose::train, epoch % 2, number}));
+    std::deque<std::shared_ptr<const SampledBatch>> ahead;
+    constexpr std::uint64_t batches = 20;
+    for (std::uint64_t number = 0; number < batches; ++number) {
+      while (ahead.size() <= lookahead_ && number + ahead.size() < batches) {
+        ahead.push_back(sampled({Purpose::train, epoch % 2, number + ahead.size()}));
+        if (future_) {
+          future_->expect(turn(epoch, *ahead.back()), 2 * ++tickets_, *ahead.back(), *collect_);
+        }
+      }
+      auto batch = std::make_unique<Batch>(collected(ahead.front(), turn(epoch, *ahead.front())));
+      ahead.pop_front();
       digests.push_back(batch->digest.value);
       const auto& walks = batch->sampled->walks;
       const auto indices = walks ? walks->nodes.size() : batch->sampled->num_edges();
@@ -175,6 +195,7 @@ class DrivenRank {
     return digests;
   }
 
+  std::uint64_t cached_rows() const { return future_ ? future_->rows() : 0; }
   std::size_t scratch_bytes() const { return scratch_->kept_bytes(); }
 
  private:
@@ -207,7 +228,11 @@ class DrivenRank {
     return here_.contains(raw(part)) ? cut_.parts[raw(part)] : nullptr;
   }
 
-  Batch batch(BatchKey key) {
+  static Turn turn(std::uint32_t epoch, const SampledBatch& batch) {
+    return std::uint64_t{epoch} * 20 + batch.key.number;
+  }
+
+  std::shared_ptr<const SampledBatch> sampled(BatchKey key) {
     SamplingInputs sample;
     sample.graph = graph_;
     sample.book = cut_.book;
@@ -237,10 +262,15 @@ class DrivenRank {
       EXPECT_OK(reply);
       return {question.id, std::make_shared<const HopReply>(carried(*reply))};
     });
+    return std::make_shared<const SampledBatch>(std::move(sampling).take());
+  }
+
+  Batch collected(std::shared_ptr<const SampledBatch> sampled, Turn turn) {
     CollectingInputs collect;
     collect.book = cut_.book;
     collect.options = collect_;
-    collect.sampled = std::make_shared<const SampledBatch>(std::move(sampling).take());
+    collect.sampled = std::move(sampled);
+    collect.future = {future_, turn, 2 * ++tickets_};
     collect.part_here = [this](PartId part) { return part_here(part); };
     CollectingWork collecting(std::move(collect));
     drive(collecting, [&](const RowQuestion& question) -> CollectingWork::Arrived {
@@ -267,6 +297,9 @@ class DrivenRank {
 
   testing::CutGraph cut_;
   std::set<std::uint32_t> here_;
+  std::uint64_t lookahead_;
+  std::shared_ptr<FutureCache> future_;  ///< Null: no cache
+  std::uint64_t tickets_ = 0;
   std::shared_ptr<const GraphInfo> graph_;
   std::shared_ptr<const SampleOptions> sample_;
   std::vector<std::uint64_t> link_ends_;
@@ -294,6 +327,7 @@ TEST_P(SteadyEpoch, AllocatesNoBlockAbove64KiB) {
         << "epoch " << epoch << ": the largest has " << testing::largest_counted << " bytes";
   }
 
+  EXPECT_EQ(rank.cached_rows() > 0, GetParam().lookahead > 0);
   EXPECT_EQ(rank.scratch_bytes(), kept);
   EXPECT_GT(kept, 0U);
   EXPECT_LE(buffer_pool_stats().kept_bytes, buffer_pool_stats().limit_bytes);
@@ -324,6 +358,8 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{"ManyTreesHalfRemote", homogeneous, {0}, small_trees, many_seeds},
                       Case{"ManyWalksHalfRemote", homogeneous, {1}, walks, many_seeds},
                       Case{"ManyLinksHalfRemote", homogeneous, {0}, small_links, many_seeds},
+                      Case{"OneTypeHalfRemoteKnownAhead", homogeneous, {0}, [](auto&) {}, 512, 6},
+                      Case{"ManyTypesRemoteKnownAhead", heterogeneous, {1}, [](auto&) {}, 512, 6},
                       Case{"ManyTypesHere", heterogeneous, {0, 1}},
                       Case{"ManyTypesHalfRemote", heterogeneous, {1}},
                       Case{"ManyTypesRemote", heterogeneous, {}}),

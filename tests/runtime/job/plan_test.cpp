@@ -249,6 +249,35 @@ TEST(MakePlan, CountsTheMostBatchesInFlight) {
   EXPECT_EQ(bytes(0, small), bytes(1024, small)) << "no more than there are";
 }
 
+TEST(MakePlan, CountsTheBatchesThatACacheKnowsAhead) {
+  auto graph = cora();
+  graph.node_types[0].count = 1 << 20;
+  graph.edge_types[0].count = std::uint64_t{1} << 30;
+  graph.splits[0].roles["train"].count = 100'000;
+  auto job = two_hosts();
+  job.features.cache_policy = "hotness";
+  job.features.cache_bytes = 1 << 20;
+  const auto hotness = make_plan(job, graph);
+  job.features.cache_policy = "future";
+  const auto bytes = [&](std::uint32_t lookahead) {
+    job.features.cache_lookahead = lookahead;
+    return bytes_for(make_plan(job, graph), "batches known ahead");
+  };
+
+  const auto reach = hotness.batch.nodes.at(0).most;
+  EXPECT_GE(bytes(1), 2 * reach * sizeof(NodeId)) << "two ranks";
+  EXPECT_GE(bytes(32), bytes(2) + 2 * 30 * reach * sizeof(NodeId));
+  EXPECT_EQ(bytes_for(make_plan(job, graph), "caches"), bytes_for(hotness, "caches"));
+  EXPECT_GT(make_plan(job, graph).process_bytes, hotness.process_bytes);
+
+  const auto unbounded = bytes(1000);
+  job.cluster.channel_budget = 1 << 20;
+  EXPECT_LT(bytes(1000), unbounded);
+  job.partition.parts = 1;
+  EXPECT_EQ(make_plan(job, graph).memory.items.size(), hotness.memory.items.size())
+      << "nothing lies elsewhere";
+}
+
 TEST(MakePlan, TakesThePartsOfAPartitionedStoreAsTheyAre) {
   Job job = two_hosts();
   job.dataset.memory = StoreMemory::copied;

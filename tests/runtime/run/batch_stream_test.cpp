@@ -220,6 +220,63 @@ TEST(BatchStream, ALimitOnBatchesIsOfAllRanks) {
   EXPECT_EQ(ask_all(stream), Numbers{0}) << "the other two are rank 0's";
 }
 
+Numbers hint_all(BatchStream<int>& stream, std::uint64_t others = 0) {
+  Numbers hinted;
+  while (const auto number = stream.hint(others)) {
+    hinted.push_back(*number);
+  }
+  return hinted;
+}
+
+TEST(BatchStream, HintsAtTheBatchesAfterThoseThatAreAskedFor) {
+  auto options = options_of(20, 0, 1);
+  options.lookahead = 4;
+  BatchStream<int> stream(options);
+  EXPECT_EQ(ask_all(stream), (Numbers{0, 1, 2}));
+  EXPECT_EQ(hint_all(stream), (Numbers{3, 4, 5, 6}));
+  EXPECT_EQ(stream.hinted_ahead(), 4U);
+
+  stream.end_step();
+  EXPECT_EQ(hint_all(stream), Numbers{}) << "each once";
+  EXPECT_EQ(ask_all(stream), Numbers{3});
+  EXPECT_EQ(hint_all(stream, 1), Numbers{}) << "with one of an earlier stream";
+  EXPECT_EQ(hint_all(stream), Numbers{7});
+  EXPECT_FALSE(stream.all_hinted());
+  for (int step = 0; step < 5; ++step) {
+    stream.end_step();
+  }
+  EXPECT_EQ(ask_all(stream).back(), 8U) << "some were asked for without a hint";
+  EXPECT_EQ(hint_all(stream), Numbers{9});
+  EXPECT_TRUE(stream.all_hinted());
+}
+
+TEST(BatchStream, WithoutALookAheadGivesNoHints) {
+  BatchStream<int> stream(options_of(20, 0, 1));
+  EXPECT_EQ(hint_all(stream), Numbers{});
+  ask_all(stream);
+  EXPECT_EQ(hint_all(stream), Numbers{});
+}
+
+TEST(BatchStream, TurnsCountTheBatchesOfAllEpochsAlsoOfAResumedOne) {
+  for (const std::uint32_t world : {1U, 2U, 3U}) {
+    std::vector<std::uint64_t> turns;
+    for (std::uint32_t epoch = 0; epoch < 3; ++epoch) {
+      auto options = options_of(14, world - 1, world);
+      options.epoch = epoch;
+      const BatchStream<int> stream(options);
+      options.first_step = 1;
+      const BatchStream<int> resumed(options);
+      for (std::uint64_t number = 0; number < stream.steps(); ++number) {
+        turns.push_back(stream.turn(number));
+        EXPECT_EQ(resumed.turn(number), turns.back());
+      }
+    }
+    for (std::uint64_t i = 0; i < turns.size(); ++i) {
+      EXPECT_EQ(turns[i], i) << world;
+    }
+  }
+}
+
 TEST(BatchStream, APositionPastTheEndIsOver) {
   auto options = options_of(4, 0, 1);
   options.first_step = 2;

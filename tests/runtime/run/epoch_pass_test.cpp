@@ -305,6 +305,61 @@ TEST_F(PassTest, ThePassAfterItTakesOverWhatWasRequestedAhead) {
   EXPECT_EQ(next.finish_epoch(at(4)).counters.batches, 3U);
 }
 
+TEST_F(PassTest, HintsAtItsBatchesAndThenAtThoseOfTheNextEpoch) {
+  auto of = options(6);
+  of.stream.lookahead = 3;
+  of.next = of.stream;
+  of.next->epoch = 6;
+  auto pass = begin(of);
+  const auto hinted = [](EpochPass& by) {
+    std::vector<std::pair<std::uint32_t, std::uint64_t>> keys;
+    while (const auto hint = by.hint()) {
+      EXPECT_EQ(hint->ahead, hint->batch.key.epoch == 6);
+      EXPECT_EQ(hint->batch.turn, hint->batch.key.epoch * 3 + hint->batch.key.number);
+      EXPECT_EQ(hint->batch.seeds.size(), 2U);
+      keys.emplace_back(hint->batch.key.epoch, hint->batch.key.number);
+    }
+    return keys;
+  };
+  using Keys = std::vector<std::pair<std::uint32_t, std::uint64_t>>;
+
+  EXPECT_EQ(request_all(pass).size(), 2U);
+  EXPECT_EQ(hinted(pass), (Keys{{5, 2}, {6, 0}, {6, 1}}));
+  EXPECT_EQ(hinted(pass), Keys{});
+
+  pass.drop_next();
+  EXPECT_EQ(hinted(pass), Keys{}) << "the next epoch asks for its own";
+}
+
+TEST_F(PassTest, WhatWasHintedAtOfTheNextEpochIsNotHintedAtAgain) {
+  auto of = options(2);
+  of.stream.lookahead = 2;
+  of.next = of.stream;
+  of.next->epoch = 6;
+  of.next->order = options(10).stream.order;
+  auto pass = begin(of);
+  pass.request();
+  EXPECT_EQ(pass.hint()->batch.key.number, 0U);
+  EXPECT_EQ(pass.hint()->batch.key.number, 1U);
+  EXPECT_FALSE(pass.hint());
+
+  auto after = options(10);
+  after.stream.lookahead = 2;
+  after.stream.epoch = 6;
+  EpochPass next(after, position_, at(0), pass.take_next());
+
+  EXPECT_FALSE(next.hint());
+  EXPECT_EQ(request_all(next).size(), 2U) << "they are requested all the same";
+  EXPECT_EQ(next.hint()->batch.key.number, 2U);
+}
+
+TEST_F(PassTest, EvaluationGivesNoHintsOfItsOwnAndItsBatchesHaveNoTurn) {
+  auto of = options(6, Purpose::evaluate);
+  auto pass = begin(of);
+  EXPECT_FALSE(pass.hint());
+  EXPECT_EQ(pass.request()->batch.turn, std::nullopt);
+}
+
 TEST_F(PassTest, WhatWasBegunForAnotherEpochIsDropped) {
   auto of = options(2);
   of.next = of.stream;

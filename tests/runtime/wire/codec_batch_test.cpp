@@ -631,10 +631,11 @@ TEST(SampleBatchCodec, OptionsStayAndAreNamed) {
   request.flow = 9;
   request.options = BatchOptions::job;
   request.times = {-1, 1LL << 62};
+  request.turn = 3;
 
   ASSERT_OK_AND_ASSIGN(const SampleBatch back, Wire<SampleBatch>::decode(to_frame(request)));
 
-  const auto& [key, seed_type, seeds, sample, collect, flow, options, times, links] = back;
+  const auto& [key, seed_type, seeds, sample, collect, flow, options, times, links, turn] = back;
   EXPECT_EQ(key, request.key);
   EXPECT_EQ(seed_type, request.seed_type);
   EXPECT_EQ(seeds, request.seeds);
@@ -644,6 +645,7 @@ TEST(SampleBatchCodec, OptionsStayAndAreNamed) {
   EXPECT_EQ(options, BatchOptions::job);
   EXPECT_EQ(times, request.times);
   EXPECT_FALSE(links);
+  EXPECT_EQ(turn, std::nullopt) << "it stays in the process";
 }
 
 TEST(SampleBatchCodec, LinksComeBackAsTheyWere) {
