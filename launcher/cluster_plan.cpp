@@ -319,6 +319,7 @@ LearnerOptions learner_options(const Job& job) {
   options.schedule = job.train.schedule;
   options.epochs = job.train.epochs;
   options.pos_weight = job.train.pos_weight;
+  options.delta = job.train.delta;
   options.clip = job.train.clip;
   options.task = job.task.kind;
   options.link_loss = job.train.link_loss;

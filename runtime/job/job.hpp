@@ -255,6 +255,7 @@ struct TrainJob {
   std::uint32_t epochs = 1;
   std::string loss = "cross_entropy";
   double pos_weight = 1;               ///< of positive targets, with "bce_logits"
+  double delta = 1;                    ///< with "huber"
   nn::LinkLossOptions link_loss = {};  ///< of links
   nn::OptimizerOptions optimizer;
   double clip = 0;              ///< longest mean gradient; 0: not clipped

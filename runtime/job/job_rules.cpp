@@ -17,10 +17,12 @@
 #include "runtime/job/walk_rules.hpp"
 #include "runtime/net/ucx.hpp"
 #include "runtime/nn/catalog.hpp"
+#include "runtime/nn/number_losses.hpp"
 #include "runtime/partition/methods.hpp"
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <optional>
 
 namespace troupe {
@@ -91,16 +93,20 @@ void check_labels(const Job& job, const NodeTypeInfo& type, ProblemList& problem
   }
   if (type.labels->has_columns()) {
     const bool numbers = type.labels->kind == LabelInfo::Kind::numbers;
-    const std::string loss = numbers ? "mse" : "bce_logits";
-    if (job.train.loss != loss) {
-      problems.add({"/train/loss", fmt::format("\"{}\" for {}", loss, labels),
-                    quoted(job.train.loss), no_hint});
+    const bool fits =
+        numbers ? nn::predicts_numbers(job.train.loss) : job.train.loss == "bce_logits";
+    if (!fits) {
+      const auto losses =
+          numbers ? fmt::format("\"{}\"", fmt::join(names_of(nn::number_loss_kinds()), "\", \""))
+                  : "\"bce_logits\"";
+      problems.add({"/train/loss", fmt::format("{} for {}", losses, labels), quoted(job.train.loss),
+                    no_hint});
     }
     return;
   }
-  if (job.train.loss == "mse") {
-    problems.add({"/train/loss", fmt::format("\"cross_entropy\" for {}", labels), "\"mse\"",
-                  "import labels as numbers"});
+  if (nn::predicts_numbers(job.train.loss)) {
+    problems.add({"/train/loss", fmt::format("\"cross_entropy\" for {}", labels),
+                  quoted(job.train.loss), "import labels as numbers"});
     return;
   }
   const bool binary = type.labels->classes == 2;

@@ -5,6 +5,7 @@
 #include "runtime/job/link_rules.hpp"
 #include "runtime/job/walk_positives.hpp"
 #include "runtime/nn/link_losses.hpp"
+#include "runtime/nn/number_losses.hpp"
 
 #include <algorithm>
 #include <array>
@@ -32,7 +33,7 @@ Words scores_of(const Job& job) {
   if (job.task.knowledge()) {
     return {"mrr", "mr", "hits@1", "hits@3", "hits@10", "hits@50"};
   }
-  if (job.train.loss == "mse") {
+  if (nn::predicts_numbers(job.train.loss)) {
     return {"rmse", "mae", "r2"};
   }
   return job.task.links() ? Words{"accuracy", "f1"} : scores_of_classes();
@@ -45,7 +46,12 @@ Words losses_of(const TaskJob& task) {
   if (task.knowledge()) {
     return {"softmax", "self_adversarial"};
   }
-  return task.links() ? Words{"cross_entropy", "mse"} : Words{"cross_entropy", "bce_logits", "mse"};
+  Words words{"cross_entropy"};
+  if (!task.links()) {
+    words.emplace_back("bce_logits");
+  }
+  std::ranges::copy(names_of(nn::number_loss_kinds()), std::back_inserter(words));
+  return words;
 }
 
 std::string list_of(const Words& words) {
@@ -66,10 +72,12 @@ void check_among(const char* pointer, const Words& words, const std::string& fou
 void check_loss_options(const Job& job, ProblemList& problems) {
   const auto& train = job.train;
   const auto* kind = find_kind(nn::link_loss_kinds(), train.loss);
+  const auto* numbers = find_kind(nn::number_loss_kinds(), train.loss);
   const nn::LinkLossOptions unset;
+  const bool triples = job.task.knowledge() && train.loss == "self_adversarial";
   const auto refuse = [&](const char* key, double found, double fallback) {
-    const bool read = job.task.knowledge() ? train.loss == "self_adversarial"
-                                           : kind != nullptr && reads_option(*kind, key);
+    const bool read = triples || (kind != nullptr && reads_option(*kind, key)) ||
+                      (numbers != nullptr && reads_option(*numbers, key));
     const auto pointer = fmt::format("/train/{}", key);
     if (!read && found != fallback && !problems.has(pointer)) {
       problems.add({pointer, fmt::format("{} with loss \"{}\"", fallback, train.loss),
@@ -78,6 +86,7 @@ void check_loss_options(const Job& job, ProblemList& problems) {
   };
   refuse("margin", train.link_loss.margin, unset.margin);
   refuse("temperature", train.link_loss.temperature, unset.temperature);
+  refuse("delta", train.delta, 1);
 }
 
 /// Links are ranked among all nodes.
@@ -169,7 +178,8 @@ std::string default_loss(const TaskJob& task) {
 }
 
 std::string default_metric(const Job& job) {
-  return scores_of(job).front();
+  const auto* numbers = find_kind(nn::number_loss_kinds(), job.train.loss);
+  return numbers != nullptr ? std::string(numbers->metric) : scores_of(job).front();
 }
 
 std::string default_decoder(const TaskJob& task) {

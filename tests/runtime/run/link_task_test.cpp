@@ -167,7 +167,9 @@ LearnerOptions edge_learner(const std::string& loss, std::uint64_t outputs) {
 
 TEST(EdgeLearner, GradientsEqualDifferences) {
   expect_gradient(edge_learner("cross_entropy", 3), labelled_batch({2, 0}));
-  expect_gradient(edge_learner("mse", 1), labelled_batch({0.5F, -2}));
+  for (const char* loss : {"mse", "mae", "huber"}) {
+    expect_gradient(edge_learner(loss, 1), labelled_batch({0.5F, -2}));
+  }
   auto distmult = edge_learner("cross_entropy", 3);
   distmult.model.decoder.kind = "distmult";
   expect_gradient(distmult, labelled_batch({2, 1}));
@@ -183,7 +185,7 @@ TEST(EdgeLearner, RefusesLabelsThatDoNotFit) {
   EXPECT_ERROR(learner->compute(executor, labelled_batch({})), Errc::failed_precondition,
                "labels of links: expected 2, found 0");
   EXPECT_ERROR(Learner::create(edge_learner("bce", 3)), Errc::invalid_argument,
-               "expected cross_entropy or mse for edges");
+               "expected cross_entropy, mse, mae, huber for edges");
 }
 
 /// People 0 have one column, books 1 two; a link leads from a person to a book.
