@@ -104,10 +104,6 @@ void check_ranks_of_all(const Job& job, ProblemList& problems) {
     refuse("\"given\" where batches are scored", "\"all\", which is not built yet for them",
            "eval.mode \"exact\" works, with layers");
   }
-  if (job.task.decoder.kind == "mlp") {
-    refuse("\"given\" with task.decoder.kind \"mlp\"", "\"all\", which is not built yet for it",
-           "\"dot\" and \"distmult\" are products");
-  }
   if (!eval.negative_files.empty() || !eval.candidate_files.empty()) {
     refuse("\"given\" with files of links to evaluate", "\"all\"");
   }

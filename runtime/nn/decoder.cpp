@@ -174,6 +174,20 @@ std::vector<NewParameter> decoder_parameters(const DecoderOptions& options, std:
   return parameters;
 }
 
+PerceptronOfPairs perceptron_of(const DecoderOptions& options, std::uint64_t cols,
+                                std::span<const float> parameters) {
+  ParameterList list;
+  for (const auto& parameter : mlp_parameters(options, cols)) {
+    list.add(parameter);
+  }
+  TROUPE_ASSERT(options.kind == "mlp" && options.outputs == 1, "a perceptron with one output",
+                options.kind, options.outputs);
+  return {.source = list.matrix_of(0, parameters),
+          .destination = list.matrix_of(1, parameters),
+          .bias = list.vector_of(2, parameters),
+          .out = list.vector_of(3, parameters)};
+}
+
 std::unique_ptr<Decoder> make_decoder(const DecoderOptions& options, std::uint64_t cols) {
   return decoder_kind(options).make(options, cols);
 }

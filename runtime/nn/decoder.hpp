@@ -54,6 +54,17 @@ struct DecoderKind {
 };
 std::span<const DecoderKind> decoder_kinds();
 
+/// Parts of the parameters of "mlp" with one output.
+struct PerceptronOfPairs {
+  ConstMatrix source;           ///< [hidden, columns]
+  ConstMatrix destination;      ///< [hidden, columns]
+  std::span<const float> bias;  ///< [hidden]
+  std::span<const float> out;   ///< [hidden]
+};
+/// \requires options.kind "mlp", one output, and as many parameters as it has
+PerceptronOfPairs perceptron_of(const DecoderOptions& options, std::uint64_t cols,
+                                std::span<const float> parameters);
+
 /// Parameters of a decoder of rows of `cols` columns. \requires a kind of the table
 std::vector<NewParameter> decoder_parameters(const DecoderOptions& options, std::uint64_t cols);
 /// \requires a kind of the table

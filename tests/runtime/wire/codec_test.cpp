@@ -120,7 +120,7 @@ TYPED_TEST(Codec, RefusesSegmentsThatItDoesNotHave) {
                     std::is_same_v<TypeParam, KeepState> || std::is_same_v<TypeParam, HopRequest> ||
                     std::is_base_of_v<CopyPiece, TypeParam> ||
                     std::is_same_v<TypeParam, RankEntities> ||
-                    std::is_same_v<TypeParam, ScoreResult>;
+                    std::is_same_v<TypeParam, ScoreResult>;  // or more
   frame.segments.resize(4);
   frame.segments[3] = pattern_segment(8, 1);
   if (!four) {
