@@ -128,9 +128,13 @@ std::shared_ptr<const SeedOrder> order_of(std::shared_ptr<const List> list, cons
   const bool drops = trains && job.sample.drop_last;
   const bool ranks = (job.task.knowledge() || job.eval.rank_all) && !trains;
   const auto size = ranks ? nn::queries_at_once : job.sample.batch_size;
-  return std::make_shared<const SeedOrder>(std::move(list), size, job.seed,
+  auto order = std::make_shared<SeedOrder>(std::move(list), size, job.seed,
                                            trains && job.sample.shuffle, std::move(shares),
                                            drops ? ShortBatch::dropped : ShortBatch::kept);
+  if (!job.sample.time.of_split) {
+    order->leave_out_times();
+  }
+  return order;
 }
 
 /// How the links of a role are scored; where files say against which others, these are in its order.

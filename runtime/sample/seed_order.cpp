@@ -101,7 +101,9 @@ OrderedSeeds SeedOrder::seeds_of(std::uint32_t epoch, std::uint64_t number) cons
   };
   if (!links_) {
     pick(seeds_->global, seeds.nodes);
-    pick(seeds_->times, seeds.times);
+    if (with_times_) {
+      pick(seeds_->times, seeds.times);
+    }
     return seeds;
   }
   auto& links = *seeds.links;
@@ -110,7 +112,9 @@ OrderedSeeds SeedOrder::seeds_of(std::uint32_t epoch, std::uint64_t number) cons
     links.sources.push_back(link.source);
     links.destinations.push_back(link.destination);
   }
-  pick(links_->times(), links.times);
+  if (with_times_) {
+    pick(links_->times(), links.times);
+  }
   pick(links_->labels(), links.labels);
   return seeds;
 }

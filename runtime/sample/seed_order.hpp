@@ -41,6 +41,9 @@ class SeedOrder {
   SeedOrder(std::shared_ptr<const LinkList> links, std::uint64_t batch_size, std::uint64_t job_seed,
             bool shuffle, SeedShares shares = {}, ShortBatch last = ShortBatch::kept);
 
+  /// Batches come without the times of the list: they have one for all seeds, or none.
+  void leave_out_times() { with_times_ = false; }
+
   std::uint64_t num_seeds() const;
   /// Batches of one epoch over all ranks; the last may be short where it is kept. 0 without seeds.
   std::uint64_t num_batches() const;
@@ -74,6 +77,7 @@ class SeedOrder {
   std::uint64_t job_seed_;
   bool shuffle_;
   ShortBatch last_;
+  bool with_times_ = true;
 };
 
 }  // namespace troupe

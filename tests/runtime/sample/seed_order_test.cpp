@@ -119,6 +119,21 @@ TEST(SeedOrder, TimesOfNodesComeWithThem) {
   EXPECT_EQ(seeds.times, (std::vector<std::int64_t>{7}));
 }
 
+TEST(SeedOrder, TimesMayBeLeftOut) {
+  auto list = std::make_shared<SeedList>(*seed_list(3));
+  list->times = {5, -6, 7};
+  SeedOrder of_nodes(list, 2, 7, false);
+  of_nodes.leave_out_times();
+  EXPECT_TRUE(of_nodes.seeds_of(0, 1).times.empty());
+  EXPECT_EQ(of_nodes.seeds_of(0, 1).nodes, SeedOrder(list, 2, 7, false).seeds_of(0, 1).nodes);
+  SeedOrder of_links(link_list(), 2, 7, false);
+  of_links.leave_out_times();
+  const auto links = *of_links.seeds_of(0, 0).links;
+  EXPECT_TRUE(links.times.empty());
+  EXPECT_EQ(links.labels, (std::vector<float>{0.5F, 1}));
+  EXPECT_EQ(of_links.links()->times().size(), 3U) << "the list keeps them";
+}
+
 TEST(SeedOrder, StepsAreThoseOfTheRankWithTheMostBatches) {
   const SeedOrder order(seed_list(25), 5, 7, true);
   EXPECT_EQ(order.num_batches(), 5U);
