@@ -155,6 +155,10 @@ Status add_scoring(ClusterPlan& plan, const PartitionedStore& store, const std::
     scoring.owner = plan.links.at(role);
     return ok_status();
   }
+  for (const auto& group : links.groups()) {
+    scoring.groups.push_back(
+        {plan.graph->edge_types[raw(group.edge_type)].name, group.first, group.count});
+  }
   TROUPE_ASSIGN_OR_RETURN(auto pairs, given_pairs(job, store, role, links));
   if (pairs) {
     scoring.rows = pairs->given.rows();
@@ -183,10 +187,12 @@ std::shared_ptr<const RankingPlan> ranking_plan(const ClusterPlan& plan) {
   auto ranking = std::make_shared<RankingPlan>();
   const bool triples = plan.job.task.knowledge();
   ranking->score = triples ? plan.job.task.completes.score : link_product;
+  ranking->relations = plan.job.model.decoder.relations;
   for (const auto& [role, links] : plan.links) {
     for (std::uint64_t i = 0; i < links->size(); ++i) {
       const auto link = links->at(i);
-      const auto relation = triples ? static_cast<std::uint32_t>(links->labels()[i]) : 0U;
+      const auto relation = triples ? static_cast<std::uint32_t>(links->labels()[i])
+                                    : ranking->relation_of(links->edge_type_at(i));
       ranking->known.add(raw(link.source), relation, raw(link.destination));
     }
   }

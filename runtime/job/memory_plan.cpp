@@ -12,6 +12,7 @@
 #include "runtime/job/link_rules.hpp"
 #include "runtime/job/reach.hpp"
 #include "runtime/job/task_rules.hpp"
+#include "runtime/job/walk_positives.hpp"
 #include "runtime/job/walk_rules.hpp"
 #include "runtime/nn/catalog.hpp"
 #include "runtime/nn/ops/linear.hpp"
@@ -110,6 +111,9 @@ class MemoryEstimate {
       // All edges of a type are links of every process, those of a split stay in their file.
       pair_bytes_ =
           plus(bytes_of_pairs(job_.eval), job_.task.embeds() ? times(links->count, 80) : 0);
+      if (!links->edge_types.empty() && !job_.task.knowledge()) {  // put type by type in memory
+        pair_bytes_ = plus(pair_bytes_, times(plus(links->count, scored_), 40));
+      }
       seeds_ = job_.task.embeds() ? nodes_ : 0;
     } else if (const auto* split = graph_.find_split(job_.dataset.split); split != nullptr) {
       for (const auto& [role, list] : split->roles) {

@@ -224,6 +224,7 @@ void fit_links_to_graph(Job& job, const GraphInfo& graph) {
   }
   model.decoder = job.task.decoder;
   model.decoder.outputs = std::max<std::uint64_t>(1, job.task.classes);
+  model.decoder.relations = links->edge_types;
 }
 
 void check_links_to_train(const Job& job, const GraphInfo& graph, ProblemList& problems) {
@@ -247,9 +248,12 @@ void check_links_to_train(const Job& job, const GraphInfo& graph, ProblemList& p
                   "built yet",
                   "\"unsupervised\"", "\"link\" works"});
   }
-  const auto& type = graph.edge_types[raw(links->edge_type)];
-  const auto nodes = std::max(graph.node_types[raw(type.source)].count,
-                              graph.node_types[raw(type.destination)].count);
+  std::uint64_t nodes = 0;
+  for (const EdgeTypeId edge_type : edge_types_of(*links)) {
+    const auto& type = graph.edge_types[raw(edge_type)];
+    nodes = std::max({nodes, graph.node_types[raw(type.source)].count,
+                      graph.node_types[raw(type.destination)].count});
+  }
   if (job.eval.rank_all && nodes > most_ranked_nodes) {
     problems.add({"/eval/ranks", "\"given\" with more than 2^24 nodes of a type",
                   fmt::format("\"all\" of {}, which is not built yet", nodes), ""});

@@ -26,6 +26,8 @@ void EntityQueries::add_side(const RankingPlan& plan, const PartitionBook& book,
   const auto known_type = tail ? links.source_type : links.destination_type;
   const auto answer_type = tail ? links.destination_type : links.source_type;
   const auto& ids = sampled.nodes[raw(known_type)].ids;
+  const bool triples_labelled = !links.labels.empty() && rows_.tensor == 0;
+  const auto relation = plan.relation_of(links.edge_type);
   std::vector<nn::TripleQuery> queries;
   const auto& weights = tail ? rows_.weights.of_destinations : rows_.weights.of_sources;
   const auto before = weights.as<float>();
@@ -36,9 +38,7 @@ void EntityQueries::add_side(const RankingPlan& plan, const PartitionBook& book,
     rows.insert(rows.end(), row.begin(), row.end() - 1);
     keys.push_back(row[cols]);
     queries.push_back({raw(ids[(tail ? links.sources : links.destinations)[i]]),
-                       links.labels.empty() || rows_.tensor != 0
-                           ? 0
-                           : static_cast<std::uint32_t>(links.labels[i]),
+                       triples_labelled ? static_cast<std::uint32_t>(links.labels[i]) : relation,
                        replaced});
   }
   const auto shared = Segment::of(std::move(rows));

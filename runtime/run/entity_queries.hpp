@@ -11,6 +11,7 @@
 #include "runtime/run/task/link_queries.hpp"
 #include "runtime/sample/mini_batch.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -22,6 +23,13 @@ namespace troupe {
 struct RankingPlan {
   nn::TripleScore score = {};
   nn::KnownAnswers known;  ///< triples, or links, of all roles, by global ids
+  /// Edge types of links, where these are of several: their numbers are relations of `known`.
+  std::vector<EdgeTypeId> relations = {};
+
+  std::uint32_t relation_of(EdgeTypeId links) const {
+    const auto found = std::ranges::find(relations, links);
+    return found == relations.end() ? 0 : static_cast<std::uint32_t>(found - relations.begin());
+  }
 };
 
 /// Rows that are compared, where they are not the learned rows of entities.

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <map>
 #include <numeric>
 #include <optional>
 #include <span>
@@ -203,14 +204,36 @@ Result<LinkList> list_of_links(const PartitionedStore& store, OwnSeeds seeds) {
                   times.as<std::int64_t>(), {}, {rows.owner, times.owner});
 }
 
+/// Links of the split that are along several edge types, type by type.
+Result<PartitionedStore> in_groups_of_types(const Job& job, PartitionedStore store) {
+  const auto* split = store.info().find_split(job.dataset.split);
+  const auto roles = split == nullptr ? std::map<std::string, SplitInfo::LinkRole>() : split->links;
+  for (const auto& [role, of_role] : roles) {
+    if (of_role.edge_types.empty()) {
+      continue;
+    }
+    TROUPE_ASSIGN_OR_RETURN(const auto links, store.links(job.dataset.split, role));
+    store = store.with_links(job.dataset.split, role, links_in_groups(links, of_role.edge_types));
+  }
+  return store;
+}
+
 }  // namespace
 
 Status count_own_seeds(const Job& job, GraphInfo& graph) {
   TROUPE_ASSIGN_OR_RETURN(const auto edges, edges_to_learn(job, graph));
-  if (edges) {
-    const auto& type = graph.edge_types[raw(*edges)];
-    const auto count = job.task.from_walks ? graph.node_types[raw(type.source)].count : type.count;
-    split_to_change(graph, job.dataset.split).links["train"] = {*edges, count, false, false};
+  if (!edges.empty()) {
+    std::uint64_t count = 0;
+    for (const auto edge_type : edges) {
+      const auto& type = graph.edge_types[raw(edge_type)];
+      count += job.task.from_walks ? graph.node_types[raw(type.source)].count : type.count;
+    }
+    auto& links = split_to_change(graph, job.dataset.split).links["train"];
+    links = {edges.front(), count, false, false};
+    if (edges.size() > 1) {
+      links.relations = edges.size();
+      links.edge_types = edges;
+    }
   }
   TROUPE_ASSIGN_OR_RETURN(const auto all, read_own_seeds(job, graph));
   for (const auto& seeds : all) {
@@ -227,9 +250,12 @@ Status count_own_seeds(const Job& job, GraphInfo& graph) {
 
 Result<PartitionedStore> with_own_seeds(const Job& job, PartitionedStore store) {
   TROUPE_ASSIGN_OR_RETURN(const auto edges, edges_to_learn(job, store.info()));
-  if (edges) {
-    TROUPE_ASSIGN_OR_RETURN(auto list, job.task.from_walks ? nodes_as_links(store, *edges)
-                                                           : edges_as_links(store, *edges));
+  if (job.task.predicts_links()) {
+    TROUPE_ASSIGN_OR_RETURN(store, in_groups_of_types(job, std::move(store)));
+  }
+  if (!edges.empty()) {
+    TROUPE_ASSIGN_OR_RETURN(auto list, job.task.from_walks ? nodes_as_links(store, edges.front())
+                                                           : edges_as_links(store, edges));
     store = store.with_links(job.dataset.split, "train", std::move(list));
   }
   TROUPE_ASSIGN_OR_RETURN(auto all, read_own_seeds(job, store.info()));

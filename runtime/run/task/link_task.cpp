@@ -100,7 +100,8 @@ class LinkTask final : public Task {
     if (model_.decoder.kind == "mlp") {
       ends.perceptron = nn::perceptron_of(model_.decoder, model_.out_dim, pass.parameters);
     } else {
-      ends.factors = pass.parameters;  // distmult's one relation; a dot product has none
+      const auto range = nn::parameters_of(model_.decoder, model_.out_dim, links.edge_type);
+      ends.factors = pass.parameters.subspan(range.first, range.count);  // a dot product has none
     }
     return ends;
   }

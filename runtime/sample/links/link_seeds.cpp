@@ -250,7 +250,7 @@ std::pair<NodeId, NodeId> LinkSeeds::ends(std::size_t candidate) const {
 }
 
 void LinkSeeds::exclude(Exclusions& exclusions) const {
-  const auto reverse = options_->links->reverse;
+  const auto reverse = options_->links->reverse_of(links_.edge_type);
   const bool in = options_->dir == EdgeDir::in;
   for (std::size_t i = 0; i < links_.sources.size(); ++i) {
     const auto list_end = in ? links_.destinations[i] : links_.sources[i];
