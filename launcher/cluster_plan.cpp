@@ -110,7 +110,9 @@ std::vector<PartId> owners_of(const SeedList& seeds, const PartitionBook& book) 
 /// The part that has the list of each link.
 std::vector<PartId> owners_of(const LinkList& links, const ClusterPlan& plan) {
   const bool in = plan.job.sample.edge_dir == EdgeDir::in;
-  const auto& type = plan.graph->edge_types[raw(links.edge_type())];
+  SplitInfo::LinkRole role{.edge_type = links.edge_type()};
+  role.pairs_of = links.pairs_of();
+  const auto type = end_types_of(*plan.graph, role);
   std::vector<PartId> owners;
   owners.reserve(links.size());
   for (std::uint64_t i = 0; i < links.size(); ++i) {
@@ -179,6 +181,7 @@ std::shared_ptr<const SampleOptions> evaluation_of_links(const SampleOptions& tr
   }
   sample.links->exclude = false;
   sample.walks.reset();
+  sample.links->pairs_of.reset();
   return std::make_shared<const SampleOptions>(std::move(sample));
 }
 
@@ -302,8 +305,7 @@ Result<std::shared_ptr<const ClusterPlan>> ClusterPlan::make(const Job& job,
     }
   }
   if (job.task.embeds() && job.eval.predictions && !hooks.take_only) {
-    const auto links = training_links(job, *plan->graph)->edge_type;
-    const auto type = plan->graph->edge_types[raw(links)].source;
+    const auto type = end_types_of(*plan->graph, *training_links(job, *plan->graph)).source;
     TROUPE_ASSIGN_OR_RETURN(
         auto nodes,
         find_nodes(store, {.sources = {"all"}, .split = job.dataset.split, .node_type = type}));

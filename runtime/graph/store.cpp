@@ -231,6 +231,7 @@ PartitionedStore PartitionedStore::with_links(const std::string& split, const st
     of_role.edge_types.push_back(group.edge_type);
   }
   of_role.relations = links.groups().size();
+  of_role.pairs_of = links.pairs_of();
   store.other_links_[{split, role}] = std::move(links);
   return store;
 }

@@ -89,6 +89,13 @@ class LinkList {
     list.groups_ = std::move(groups);
     return list;
   }
+  /// Both ends are nodes of this type, whatever the edge type joins; none: those that it joins.
+  std::optional<NodeTypeId> pairs_of() const { return pairs_of_; }
+  LinkList as_pairs_of(NodeTypeId type) const {
+    auto list = *this;
+    list.pairs_of_ = type;
+    return list;
+  }
   EdgeTypeId edge_type_at(std::uint64_t position) const {
     for (const auto& group : groups_) {
       if (position < group.first + group.count) {
@@ -127,6 +134,7 @@ class LinkList {
   std::span<const float> labels_;
   std::vector<std::shared_ptr<const void>> owners_;
   std::vector<LinkGroup> groups_ = {};
+  std::optional<NodeTypeId> pairs_of_ = {};
 };
 
 /// Ranges of global ids: `first_node[type][part]`, with the count of the type as last entry.

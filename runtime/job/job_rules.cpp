@@ -6,6 +6,7 @@
 #include "runtime/job/embedding_rules.hpp"
 #include "runtime/job/fanout.hpp"
 #include "runtime/job/graph_types.hpp"
+#include "runtime/job/layerless_rules.hpp"
 #include "runtime/job/layout.hpp"
 #include "runtime/job/link_encryption.hpp"
 #include "runtime/job/link_rules.hpp"
@@ -422,9 +423,8 @@ void check_training(const Job& job, const GraphInfo& graph, const SplitInfo* spl
          "batches without features are for `troupe run JOB -- PROGRAM` and `troupe batches`"});
   }
   const auto* links = training_links(job, graph);
-  const auto seeds = links != nullptr
-                         ? std::optional(graph.edge_types[raw(links->edge_type)].source)
-                         : seed_type(graph, *split);
+  const auto seeds = links != nullptr ? std::optional(end_types_of(graph, *links).source)
+                                      : seed_type(graph, *split);
   if (job.task.links()) {
     check_links_to_train(job, graph, problems);
     if (links == nullptr || links->count == 0) {

@@ -93,6 +93,14 @@ std::optional<EdgeTypeId> reverse_type(const TaskJob& task, const GraphInfo& gra
   return type.source == type.destination ? std::optional(links) : std::nullopt;
 }
 
+EndTypes end_types_of(const GraphInfo& graph, const SplitInfo::LinkRole& links) {
+  if (links.pairs_of) {
+    return {*links.pairs_of, *links.pairs_of};
+  }
+  const auto& type = graph.edge_types[raw(links.edge_type)];
+  return {type.source, type.destination};
+}
+
 std::vector<EdgeTypeId> edge_types_of(const SplitInfo::LinkRole& links) {
   return links.edge_types.empty() ? std::vector{links.edge_type} : links.edge_types;
 }
@@ -179,6 +187,17 @@ void check_links(const Job& job, const GraphInfo& graph, ProblemList& problems) 
                                 edge_types_of(*train).size()),
                     fmt::format("links of {}, or of others", edge_types_of(links).size()), ""});
       return;
+    }
+    if (train->pairs_of && links.count > 0) {
+      const auto ends = end_types_of(graph, links);
+      if (ends.source != *train->pairs_of || ends.destination != *train->pairs_of) {
+        const auto& name = graph.node_types[raw(*train->pairs_of)].name;
+        problems.add({"/dataset/split", fmt::format("{} links between \"{}\" nodes", role, name),
+                      fmt::format("links of \"{}\"", graph.edge_types[raw(links.edge_type)].name),
+                      "another split, or none, has no such links"});
+        return;
+      }
+      continue;
     }
     if (links.edge_type != train->edge_type && links.count > 0) {
       problems.add({"/dataset/split",

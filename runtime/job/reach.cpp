@@ -70,7 +70,7 @@ std::vector<std::uint64_t> seeds_of_batch(const Job& job, const GraphInfo& graph
 namespace {
 
 std::vector<std::uint64_t> seeds_of_links(const Job& job, const GraphInfo& graph,
-                                          const EdgeTypeInfo& type, std::uint64_t count) {
+                                          const EndTypes& type, std::uint64_t count) {
   std::vector<std::uint64_t> seeds(graph.node_types.size());
   auto positives = std::min(job.sample.batch_size, count);
   if (job.task.from_walks) {
@@ -100,7 +100,9 @@ std::vector<std::uint64_t> seeds_of_batch(const Job& job, const GraphInfo& graph
                                           const SplitInfo::LinkRole& list) {
   std::vector<std::uint64_t> most(graph.node_types.size());
   for (const EdgeTypeId type : edge_types_of(list)) {  // a batch is of one of them
-    const auto seeds = seeds_of_links(job, graph, graph.edge_types[raw(type)], list.count);
+    SplitInfo::LinkRole of_type{.edge_type = type};
+    of_type.pairs_of = list.pairs_of;
+    const auto seeds = seeds_of_links(job, graph, end_types_of(graph, of_type), list.count);
     std::ranges::transform(most, seeds, most.begin(),
                            [](std::uint64_t a, std::uint64_t b) { return std::max(a, b); });
   }

@@ -212,14 +212,14 @@ void fit_links_to_graph(Job& job, const GraphInfo& graph) {
     return fit_knowledge_to_graph(job, graph);
   }
   const auto* links = training_links(job, graph);
-  const auto& type = graph.edge_types[raw(links->edge_type)];
-  const auto& features = graph.node_types[raw(type.source)].features;
+  const auto source = end_types_of(graph, *links).source;
+  const auto& features = graph.node_types[raw(source)].features;
   auto& model = job.model;
-  model.types = model_types(job, graph, type.source);
+  model.types = model_types(job, graph, source);
   model.in_dim = features ? features->cols : 0;
   model.out_dim = job.out_dim > 0 ? job.out_dim : model.hidden;
   if (model.layers == 0) {
-    model.in_dim = model.types.nodes[raw(type.source)].cols;
+    model.in_dim = model.types.nodes[raw(source)].cols;
     model.out_dim = model.in_dim;
   }
   model.decoder = job.task.decoder;

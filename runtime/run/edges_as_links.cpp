@@ -149,11 +149,10 @@ Result<LinkList> edges_as_links(const PartitionedStore& store, EdgeTypeId type) 
   return LinkList(type, kept.as<std::uint64_t>(), 4, {}, {}, {kept.owner});
 }
 
-Result<LinkList> nodes_as_links(const PartitionedStore& store, EdgeTypeId type) {
-  const auto of_nodes = store.info().edge_types[raw(type)].source;
-  TROUPE_ASSIGN_OR_RETURN(
-      const auto found,
-      find_nodes(store, {.sources = {"all"}, .split = "", .node_type = of_nodes}));
+Result<LinkList> nodes_as_links(const PartitionedStore& store, NodeTypeId type,
+                                EdgeTypeId first_step) {
+  TROUPE_ASSIGN_OR_RETURN(const auto found,
+                          find_nodes(store, {.sources = {"all"}, .split = "", .node_type = type}));
   std::vector<std::uint64_t> ends;
   ends.reserve(4 * found.nodes.global.size());
   for (std::size_t i = 0; i < found.nodes.global.size(); ++i) {
@@ -162,7 +161,7 @@ Result<LinkList> nodes_as_links(const PartitionedStore& store, EdgeTypeId type) 
     ends.insert(ends.end(), {original, original, global, global});
   }
   const auto kept = Segment::of(std::move(ends));
-  return LinkList(type, kept.as<std::uint64_t>(), 4, {}, {}, {kept.owner});
+  return LinkList(first_step, kept.as<std::uint64_t>(), 4, {}, {}, {kept.owner}).as_pairs_of(type);
 }
 
 }  // namespace troupe

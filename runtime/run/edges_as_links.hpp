@@ -27,10 +27,12 @@ Result<LinkList> edges_as_links(const PartitionedStore& store, std::span<const E
 /// \param types  [relations]
 LinkList links_in_groups(const LinkList& links, std::span<const EdgeTypeId> types);
 
-/// A link from each node of a type to itself: pairs of walks from its source take its place in batches.
+/// A link from each node of a type to itself: pairs of walks from it take its place in batches.
+/// \param first_step  edge type that walks begin along
 /// Nodes in order of original ids.
 /// \errors those of find_nodes()
 /// \cost   32 bytes a node
-Result<LinkList> nodes_as_links(const PartitionedStore& store, EdgeTypeId type);
+Result<LinkList> nodes_as_links(const PartitionedStore& store, NodeTypeId type,
+                                EdgeTypeId first_step);
 
 }  // namespace troupe

@@ -37,6 +37,9 @@ struct LinkOptions {
   /// The same of links of several edge types, by type; `reverse` is not read then.
   std::map<EdgeTypeId, std::optional<EdgeTypeId>> reverses = {};
 
+  /// Both ends are nodes of this type, whatever the links' edge type joins: pairs on walks.
+  std::optional<NodeTypeId> pairs_of = {};
+
   std::optional<EdgeTypeId> reverse_of(EdgeTypeId links) const {
     const auto found = reverses.find(links);
     return found == reverses.end() ? reverse : found->second;
