@@ -132,9 +132,9 @@ Status check_links(const HostContext& host, const SampleBatch& request,
                              sample.links ? "no times" : "nodes as seeds",
                              links.times.empty() ? "" : " with times"));
   }
-  const auto& type = host.graph->edge_types[raw(links.edge_type)];
-  TROUPE_RETURN_IF_ERROR(check_ids(host, request, type.source, links.sources));
-  return check_ids(host, request, type.destination, links.destinations);
+  const auto types_of_ends = end_types(*host.graph, *sample.links, links.edge_type);
+  TROUPE_RETURN_IF_ERROR(check_ids(host, request, types_of_ends.source, links.sources));
+  return check_ids(host, request, types_of_ends.destination, links.destinations);
 }
 
 Status check_seeds(const HostContext& host, const SampleBatch& request,

@@ -180,6 +180,7 @@ caf::behavior behavior(Self* self, SessionRankOptions options, SpawnDataPath dat
       [self](const Ref<AskHolders<ReadTensor>>& asked) { ask_holders<TensorRows>(self, *asked); },
       [self](const Ref<AskHolders<CountEdges>>& asked) { ask_holders<EdgesCounted>(self, *asked); },
       [self](const Ref<AskHolders<FindNodes>>& asked) { ask_holders<NodesFound>(self, *asked); },
+      [self](const Ref<AskHolders<RowRequest>>& asked) { ask_holders<RowReply>(self, *asked); },
       [self](const Ref<AskHolders<FindEdges>>& asked) { ask_holders<EdgesFound>(self, *asked); },
       [self](const Ref<GatherLearned>& request) { gather_learned(self, *request); },
       [self](const Ref<ShareLearned>& request) { share_learned(self, *request); },

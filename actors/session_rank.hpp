@@ -167,6 +167,7 @@ struct EndRank {
 /// | Ref<AskHolders<CountEdges>> | Ref<HolderReplies<EdgesCounted>> | those of the holders      |
 /// | Ref<AskHolders<FindNodes>>  | Ref<HolderReplies<NodesFound>>   | those of the holders      |
 /// | Ref<AskHolders<FindEdges>>  | Ref<HolderReplies<EdgesFound>>   | those of the holders      |
+/// | Ref<AskHolders<RowRequest>> | Ref<HolderReplies<RowReply>>     | those of the holders      |
 /// | Ref<GatherLearned>      | Ref<GatheredLearned>   | those of the holders                        |
 /// | Ref<ShareLearned>       | Ref<net::Done>         | those of the holders, also of shares before |
 /// | Ref<CommandLearned>     | Ref<net::Done>         | those of the holders                        |

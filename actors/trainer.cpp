@@ -3,6 +3,7 @@
 #include "actors/error.hpp"
 #include "actors/offload.hpp"
 #include "actors/trainer_state.hpp"
+#include "runtime/nn/number_losses.hpp"
 
 #include <caf/all.hpp>
 
@@ -31,7 +32,7 @@ void begin(Self* self, EpochPassOptions pass, bool next_follows, caf::response_p
   pass.sample = scores && options.eval_sample ? options.eval_sample : options.sample;
   pass.next_sample = options.sample;
   pass.collect = options.collect;
-  pass.numbers = options.learner.task == "node" && options.learner.loss == "mse";
+  pass.numbers = options.learner.task == "node" && nn::predicts_numbers(options.learner.loss);
   pass.traced = options.trace.on();
   pass.stream.order = order->second;
   pass.stream.rank = options.rank;

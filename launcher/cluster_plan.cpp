@@ -114,7 +114,9 @@ std::vector<PartId> owners_of(const SeedList& seeds, const PartitionBook& book) 
 /// The part that has the list of each link.
 std::vector<PartId> owners_of(const LinkList& links, const ClusterPlan& plan) {
   const bool in = plan.job.sample.edge_dir == EdgeDir::in;
-  const auto& type = plan.graph->edge_types[raw(links.edge_type())];
+  SplitInfo::LinkRole role{.edge_type = links.edge_type()};
+  role.pairs_of = links.pairs_of();
+  const auto type = end_types_of(*plan.graph, role);
   std::vector<PartId> owners;
   owners.reserve(links.size());
   for (std::uint64_t i = 0; i < links.size(); ++i) {
@@ -132,9 +134,13 @@ std::shared_ptr<const SeedOrder> order_of(std::shared_ptr<const List> list, cons
   const bool drops = trains && job.sample.drop_last;
   const bool ranks = (job.task.knowledge() || job.eval.rank_all) && !trains;
   const auto size = ranks ? nn::queries_at_once : job.sample.batch_size;
-  return std::make_shared<const SeedOrder>(std::move(list), size, job.seed,
+  auto order = std::make_shared<SeedOrder>(std::move(list), size, job.seed,
                                            trains && job.sample.shuffle, std::move(shares),
                                            drops ? ShortBatch::dropped : ShortBatch::kept);
+  if (!job.sample.time.of_split) {
+    order->leave_out_times();
+  }
+  return order;
 }
 
 /// How the links of a role are scored; where files say against which others, these are in its order.
@@ -154,6 +160,10 @@ Status add_scoring(ClusterPlan& plan, const PartitionedStore& store, const std::
     scoring.labels = links.labels();
     scoring.owner = plan.links.at(role);
     return ok_status();
+  }
+  for (const auto& group : links.groups()) {
+    scoring.groups.push_back(
+        {plan.graph->edge_types[raw(group.edge_type)].name, group.first, group.count});
   }
   TROUPE_ASSIGN_OR_RETURN(auto pairs, given_pairs(job, store, role, links));
   if (pairs) {
@@ -175,6 +185,7 @@ std::shared_ptr<const SampleOptions> evaluation_of_links(const SampleOptions& tr
   }
   sample.links->exclude = false;
   sample.walks.reset();
+  sample.links->pairs_of.reset();
   return std::make_shared<const SampleOptions>(std::move(sample));
 }
 
@@ -183,10 +194,12 @@ std::shared_ptr<const RankingPlan> ranking_plan(const ClusterPlan& plan) {
   auto ranking = std::make_shared<RankingPlan>();
   const bool triples = plan.job.task.knowledge();
   ranking->score = triples ? plan.job.task.completes.score : link_product;
+  ranking->relations = plan.job.model.decoder.relations;
   for (const auto& [role, links] : plan.links) {
     for (std::uint64_t i = 0; i < links->size(); ++i) {
       const auto link = links->at(i);
-      const auto relation = triples ? static_cast<std::uint32_t>(links->labels()[i]) : 0U;
+      const auto relation = triples ? static_cast<std::uint32_t>(links->labels()[i])
+                                    : ranking->relation_of(links->edge_type_at(i));
       ranking->known.add(raw(link.source), relation, raw(link.destination));
     }
   }
@@ -297,8 +310,7 @@ Result<std::shared_ptr<const ClusterPlan>> ClusterPlan::make(const Job& job,
     }
   }
   if (job.task.embeds() && job.eval.predictions && !hooks.take_only) {
-    const auto links = training_links(job, *plan->graph)->edge_type;
-    const auto type = plan->graph->edge_types[raw(links)].source;
+    const auto type = end_types_of(*plan->graph, *training_links(job, *plan->graph)).source;
     TROUPE_ASSIGN_OR_RETURN(
         auto nodes,
         find_nodes(store, {.sources = {"all"}, .split = job.dataset.split, .node_type = type}));
@@ -324,6 +336,7 @@ LearnerOptions learner_options(const Job& job) {
   options.schedule = job.train.schedule;
   options.epochs = job.train.epochs;
   options.pos_weight = job.train.pos_weight;
+  options.delta = job.train.delta;
   options.clip = job.train.clip;
   options.task = job.task.kind;
   options.link_loss = job.train.link_loss;

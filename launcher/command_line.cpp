@@ -221,7 +221,9 @@ void add_edge_split(CLI::App& importing, ImportArguments& arguments) {
           ->type_name("TRAIN,VAL,TEST");
   importing
       .add_option("--edge-split-type", arguments.edge_split_type,
-                  "edge type whose edges are split, where there are several")
+                  "edge types whose edges are split, where there are several")
+      ->delimiter(',')
+      ->type_name("TYPE,...")
       ->needs(split);
   importing
       .add_option("--edge-split-seed", arguments.edge_split_seed, "random seed of the edge split")

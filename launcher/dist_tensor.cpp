@@ -10,11 +10,12 @@
 namespace troupe {
 namespace {
 
-std::vector<NodeId> as_nodes(std::span<const std::uint64_t> ids) {
-  std::vector<NodeId> nodes(ids.size());
-  std::ranges::transform(ids, nodes.begin(),
-                         [](std::uint64_t id) { return static_cast<NodeId>(id); });
-  return nodes;
+template <class Id>
+std::vector<Id> as_ids(std::span<const std::uint64_t> numbers) {
+  std::vector<Id> ids(numbers.size());
+  std::ranges::transform(numbers, ids.begin(),
+                         [](std::uint64_t number) { return static_cast<Id>(number); });
+  return ids;
 }
 
 Status check_rows(const DistTensor::State& tensor, std::span<const std::uint64_t> rows) {
@@ -55,8 +56,11 @@ Result<BatchColumn> DistTensor::read(std::span<const std::uint64_t> ids) const {
   auto& s = *state_->session;
   TROUPE_RETURN_IF_ERROR(s.status);
   TROUPE_RETURN_IF_ERROR(check_rows(*state_, ids));
+  if (state_->column && state_->options.of == TensorOf::edges) {
+    return s.read_edge_column(state_->info.name, as_ids<EdgeId>(ids), state_->options.edge_type);
+  }
   if (state_->column) {
-    return s.read_column(state_->info.name, as_nodes(ids), state_->options.node_type);
+    return s.read_column(state_->info.name, as_ids<NodeId>(ids), state_->options.node_type);
   }
   auto values = s.read_tensor(*state_, ids);
   if (!values) {

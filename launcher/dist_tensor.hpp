@@ -76,8 +76,8 @@ class DistTensor {
 
   /// Rows in the order of `ids`; duplicates allowed.
   /// \returns `values` [ids, shape]
-  /// \errors invalid_argument: a row that is not there; not_found: the tensor was deleted; peer_lost: a holder has
-  ///   lost it
+  /// \errors invalid_argument: a row that is not there; not_found: the tensor was deleted, or of a column of edges an
+  ///   edge that the import has left out; peer_lost: a holder has lost it
   Result<BatchColumn> read(std::span<const std::uint64_t> ids) const;
   Result<BatchColumn> read(std::span<const NodeId> nodes) const;
   /// Rows first, first + 1, …

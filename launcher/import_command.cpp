@@ -35,8 +35,15 @@ Result<ImportRequest> request_of(const ImportArguments& arguments, const ImportF
   request.import.edges = arguments.edges;
   request.import.features = features_of(arguments);
   if (const auto& shares = arguments.edge_split; !shares.empty()) {
-    request.import.writer.edge_split = EdgeSplit{
-        shares[0], shares[1], shares[2], arguments.edge_split_type, arguments.edge_split_seed};
+    auto& split =
+        request.import.writer.edge_split.emplace(EdgeSplit{.train = shares[0],
+                                                           .val = shares[1],
+                                                           .test = shares[2],
+                                                           .seed = arguments.edge_split_seed});
+    if (const auto& types = arguments.edge_split_type; !types.empty()) {
+      split.type = types.front();
+      split.more_types.assign(types.begin() + 1, types.end());
+    }
     TROUPE_RETURN_IF_ERROR(check_edge_split(*request.import.writer.edge_split));
   }
   TROUPE_RETURN_IF_ERROR(check_request(format, request));

@@ -7,6 +7,7 @@
 #include "launcher/say_line.hpp"
 #include "launcher/simulated_cluster.hpp"
 #include "runtime/nn/catalog.hpp"
+#include "runtime/nn/number_losses.hpp"
 #include "runtime/run/node_request.hpp"
 #include "runtime/run/outputs.hpp"
 #include "runtime/run/table_source.hpp"
@@ -178,7 +179,7 @@ Status predict(const PreparedRun& run, const PredictArguments& arguments, const 
   TROUPE_RETURN_IF_ERROR(write_predictions(folder, nodes->original, result.outputs->view()));
   say(fmt::format("{} of {} nodes, {} columns, in {}\ncomputed in {:.1f} s\nparameters {}",
                   arguments.embeddings || job.task.links() ? "embeddings"
-                  : job.train.loss == "mse"                ? "numbers"
+                  : nn::predicts_numbers(job.train.loss)   ? "numbers"
                                                            : "logits",
                   result.outputs->rows(), result.outputs->cols(),
                   (folder / "predictions.npy").string(), seconds.count(),

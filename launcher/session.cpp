@@ -26,9 +26,11 @@ Segment copy_of(std::span<const float> values) {
 const NodeTypeInfo& seed_type(const Session::State& state) {
   const auto& order = *state.place.options.orders.at("train");
   const auto& graph = *state.place.host->graph;
-  const auto type = order.links() != nullptr
-                        ? graph.edge_types.at(raw(order.links()->edge_type())).source
-                        : order.seeds().node_type;
+  const auto* links = order.links();
+  const auto type =
+      links == nullptr
+          ? order.seeds().node_type
+          : links->pairs_of().value_or(graph.edge_types.at(raw(links->edge_type())).source);
   return graph.node_types.at(raw(type));
 }
 

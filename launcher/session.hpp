@@ -220,6 +220,10 @@ class Session {
   /// A named column of nodes as a tensor, which is read only.
   /// \errors not_found: no such column; invalid_argument: no such node type
   Result<DistTensor> column(const std::string& name, NodeTypeId node_type = {});
+  /// A named column of edges, whose rows are read by original edge id.
+  /// \cost   reading takes a pass over the edge ids of all parts, as find_edges(): ask for many at once
+  /// \errors not_found: no such column; invalid_argument: no such edge type
+  Result<DistTensor> column(const std::string& name, EdgeTypeId edge_type);
 
   // ---- all ranks together ----
 

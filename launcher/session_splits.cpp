@@ -173,6 +173,12 @@ Result<LinkList> Session::split_links(const std::string& role, SplitWay way) con
   }
   TROUPE_ASSIGN_OR_RETURN(const auto order, order_of_role(*state_, role));
   const auto& all = *order->links();
+  if (!all.groups().empty()) {
+    return Error(Errc::failed_precondition,
+                 fmt::format("links: expected links of one edge type for a local split, found {} "
+                             "types, which are not built yet; try: an even split",
+                             all.groups().size()));
+  }
   const auto& host = *state_->place.host;
   const auto& type = host.graph->edge_types[raw(all.edge_type())];
   const bool in = host.sample->dir == EdgeDir::in;

@@ -134,6 +134,9 @@ struct Session::State {
   Result<NodeRows> read(std::span<const NodeId> nodes, NodeTypeId type, CollectOptions collect);
   Result<BatchColumn> read_column(const std::string& name, std::span<const NodeId> nodes,
                                   NodeTypeId type);
+  /// \param edges  original ids
+  Result<BatchColumn> read_edge_column(const std::string& name, std::span<const EdgeId> edges,
+                                       EdgeTypeId type);
   Result<std::vector<std::uint64_t>> original_ids(std::span<const std::uint64_t> rows,
                                                   NodeTypeId type);
 

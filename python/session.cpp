@@ -81,8 +81,7 @@ py::dict graph(const Handle& handle) {
   return py::dict("node_types"_a = nodes, "edge_types"_a = edges);
 }
 
-py::dict seeds(const Handle& handle, const std::string& role) {
-  auto list = value_of(handle.get().seeds(role));
+py::dict seeds_of(SeedList list) {
   return py::dict("node_type"_a = raw(list.node_type),
                   "original_ids"_a = take(std::move(list.original)),
                   "nodes"_a = take(std::move(list.global)),
@@ -90,8 +89,11 @@ py::dict seeds(const Handle& handle, const std::string& role) {
                                                  : py::cast(take(std::move(list.times))));
 }
 
-py::dict links(const Handle& handle, const std::string& role) {
-  const auto list = value_of(handle.get().links(role));
+py::dict seeds(const Handle& handle, const std::string& role) {
+  return seeds_of(value_of(handle.get().seeds(role)));
+}
+
+py::dict links_of(const LinkList& list) {
   std::vector<NodeId> ends(2 * list.size());
   std::vector<OriginalId> originals(2 * list.size());
   for (std::uint64_t i = 0; i < list.size(); ++i) {
@@ -105,10 +107,75 @@ py::dict links(const Handle& handle, const std::string& role) {
     return values.empty() ? py::object(py::none())
                           : py::cast(take(std::vector(values.begin(), values.end())));
   };
+  std::vector<std::int64_t> types;
+  for (const auto& group : list.groups()) {
+    types.insert(types.end(), group.count, raw(group.edge_type));
+  }
   const Shape shape{2, static_cast<py::ssize_t>(list.size())};
   return py::dict("edge_type"_a = raw(list.edge_type()), "nodes"_a = take(std::move(ends), shape),
                   "original_ids"_a = take(std::move(originals), shape),
-                  "times"_a = optional(list.times()), "labels"_a = optional(list.labels()));
+                  "times"_a = optional(list.times()), "labels"_a = optional(list.labels()),
+                  "edge_types"_a = list.groups().empty() ? py::object(py::none())
+                                                         : py::cast(take(std::move(types))));
+}
+
+py::dict links(const Handle& handle, const std::string& role) {
+  return links_of(value_of(handle.get().links(role)));
+}
+
+// ---- shares of what a program names ----
+
+SplitWay way_of(bool local) {
+  return local ? SplitWay::local : SplitWay::even;
+}
+
+/// \param mask  one byte for each id, without gaps
+std::span<const std::uint8_t> mask_of(const py::buffer_info& info) {
+  if (info.itemsize != 1 || info.ndim != 1) {
+    throw py::type_error("expected a mask: an array of bool in one dimension");
+  }
+  return {static_cast<const std::uint8_t*>(info.ptr), static_cast<std::size_t>(info.size)};
+}
+
+Array find_nodes(const Handle& handle, const py::buffer& nodes, std::size_t type) {
+  const auto ids = ids_of<OriginalId>(nodes);
+  auto& session = handle.get();
+  return take(value_of(unlocked([&] { return session.find_nodes(ids, node_type(type)); })));
+}
+
+py::dict split_nodes(const Handle& handle, const py::buffer& nodes, bool is_mask, bool local,
+                     std::size_t type) {
+  auto& session = handle.get();
+  const auto of = node_type(type);
+  if (is_mask) {
+    const auto info = nodes.request();
+    const auto mask = mask_of(info);
+    return seeds_of(
+        value_of(unlocked([&] { return session.split_nodes(mask, way_of(local), of); })));
+  }
+  const auto ids = ids_of<OriginalId>(nodes);
+  return seeds_of(value_of(unlocked([&] { return session.split_nodes(ids, way_of(local), of); })));
+}
+
+py::dict split_seeds(const Handle& handle, const std::string& role, bool local) {
+  return seeds_of(value_of(handle.get().split_seeds(role, way_of(local))));
+}
+
+py::dict split_links(const Handle& handle, const std::string& role, bool local) {
+  return links_of(value_of(handle.get().split_links(role, way_of(local))));
+}
+
+Array split_edges(const Handle& handle, const py::buffer& edges, bool is_mask, bool local,
+                  std::size_t type) {
+  auto& session = handle.get();
+  const auto of = edge_type(type);
+  if (is_mask) {
+    const auto info = edges.request();
+    const auto mask = mask_of(info);
+    return take(value_of(unlocked([&] { return session.split_edges(mask, way_of(local), of); })));
+  }
+  const auto ids = ids_of<EdgeId>(edges);
+  return take(value_of(unlocked([&] { return session.split_edges(ids, way_of(local), of); })));
 }
 
 py::tuple edges(const Handle& handle, std::size_t type) {
@@ -252,8 +319,22 @@ py::dict tensor(const Handle& handle, const std::string& name) {
   return facts_of(value_of(handle.get().tensor(name)));
 }
 
-py::dict column(const Handle& handle, const std::string& name, std::size_t type) {
-  return facts_of(value_of(handle.get().column(name, node_type(type))));
+DistTensor column_named(const Handle& handle, const std::string& name, std::size_t type,
+                        bool of_edges) {
+  return of_edges ? value_of(handle.get().column(name, edge_type(type)))
+                  : value_of(handle.get().column(name, node_type(type)));
+}
+
+py::dict column(const Handle& handle, const std::string& name, std::size_t type, bool of_edges) {
+  return facts_of(column_named(handle, name, type, of_edges));
+}
+
+py::tuple read_edge_column(const Handle& handle, const std::string& name, const py::buffer& edges,
+                           std::size_t type) {
+  const auto ids = ids_of<std::uint64_t>(edges);
+  const auto of = column_named(handle, name, type, true);
+  const auto rows = value_of(unlocked([&] { return of.read(ids); }));
+  return column_tuple(rows, rows.values.owner);
 }
 
 void delete_tensor(const Handle& handle, const std::string& name) {
@@ -285,9 +366,9 @@ void export_tensor(const Handle& handle, const std::string& name, const std::str
   check(unlocked([&] { return of.export_npy(file); }));
 }
 
-void export_column(const Handle& handle, const std::string& name, std::size_t type,
+void export_column(const Handle& handle, const std::string& name, std::size_t type, bool of_edges,
                    const std::string& file) {
-  const auto of = value_of(handle.get().column(name, node_type(type)));
+  const auto of = column_named(handle, name, type, of_edges);
   check(unlocked([&] { return of.export_npy(file); }));
 }
 
@@ -355,7 +436,12 @@ void bind_facts(Binding& type) {
       .def("graph", &graph)
       .def("seeds", &seeds)
       .def("links", &links)
-      .def("edges", &edges);
+      .def("edges", &edges)
+      .def("find_nodes", &find_nodes)
+      .def("split_nodes", &split_nodes)
+      .def("split_seeds", &split_seeds)
+      .def("split_links", &split_links)
+      .def("split_edges", &split_edges);
 }
 
 void bind_calls(Binding& type) {
@@ -372,6 +458,7 @@ void bind_calls(Binding& type) {
       .def("make_tensor", &make_tensor)
       .def("tensor", &tensor)
       .def("column", &column)
+      .def("read_edge_column", &read_edge_column)
       .def("delete_tensor", &delete_tensor)
       .def("read_tensor", &read_tensor)
       .def("write_tensor", &write_tensor)

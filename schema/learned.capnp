@@ -164,7 +164,8 @@ struct LearnedDigests {
 }
 
 struct RankEntities {
-  # Segment 0: f32 queries [queries, cols]. Segment 1: f32 keys of the answers [queries]. Segment 2: u64 offsets [queries + 1] into segment 3.
+  # Segment 0: f32 queries [queries, cols]; of a perceptron first the matrix [hidden, cols] that rows are multiplied by and the factors [hidden]
+  # of what is above 0 of query + product, then the queries [queries, hidden]. Segment 1: f32 keys of the answers [queries]. Segment 2: u64 offsets [queries + 1] into segment 3.
   # Segment 3: u64 places among the nodes of the receiver's part that a query does not count, ascending, none twice.
 
   generation @0 :UInt32;
@@ -183,7 +184,7 @@ struct RankEntities {
   # Set by the trainer: columns of the table. The holder checks them.
 
   score @5 :UInt16;
-  # Set by the trainer: 0 TransE, 1 DistMult, 2 ComplEx, 3 RotatE. The holder checks it.
+  # Set by the trainer: 0 TransE, 1 DistMult, 2 ComplEx, 3 RotatE, 4 a perceptron of both ends. The holder checks it.
 
   norm @6 :UInt16;
   # Set by the trainer: of distances, 1 or 2. The holder checks it.
@@ -193,6 +194,9 @@ struct RankEntities {
 
   tensor @8 :UInt32;
   # Set by the evaluator: number of the tensor whose rows are compared, as StoreTensor has it; generation, step and best are not read then. Default 0: the table of learned rows.
+
+  hidden @9 :UInt32;
+  # Set by the evaluator: of a perceptron, columns of its queries; the holder checks it. Default 0: there is none.
 }
 
 struct EntityCounts {

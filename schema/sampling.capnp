@@ -213,4 +213,5 @@ struct EdgesFound {
   # Segment 0: u64, places in the request of the edges that the part has, in any order.
   # Segment 1: u64, as many sources, global ids.
   # Segment 2: u64, as many destinations, global ids.
+  # Segment 3: u64, as many entry numbers in the part's main lists, by which rows of its edge tables are read. Older holders give none.
 }

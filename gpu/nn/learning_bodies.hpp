@@ -4,6 +4,7 @@
 /// optimizer_step}.hpp, runtime/nn/clip.hpp), with their bits but for exponentials and logarithms.
 #include "gpu/base/shared.hpp"
 #include "runtime/nn/clip.hpp"
+#include "runtime/nn/ops/loss.hpp"
 #include "runtime/nn/ops/optimizer_step.hpp"
 
 #include <cmath>
@@ -111,16 +112,18 @@ struct BinaryTerm {
   }
 };
 
-struct SquaredTerm {
+struct TermOfNumber {
   SeedTerms at;
   const float* targets;
+  nn::NumberLoss loss;
   TROUPE_HD void operator()(std::size_t seed, std::size_t c) const {
     const std::size_t i = seed * at.cols + c;
     const bool known = is_known(targets[i]);
     const double difference =
         static_cast<double>(at.value(seed, c)) - static_cast<double>(known ? targets[i] : 0.0F);
-    at.grad[i] = known ? static_cast<float>(2 * difference) : 0.0F;
-    at.terms[i] = known ? difference * difference : 0.0;
+    const nn::NumberTerm term = nn::number_term(loss, difference);
+    at.grad[i] = known ? static_cast<float>(term.slope) : 0.0F;
+    at.terms[i] = known ? term.loss : 0.0;
   }
 };
 

@@ -36,7 +36,7 @@ void seed_loss_stage(Stream& on, const nn::SeedLossWork& work) {
     on.for_rows(seeds, cols,
                 BinaryTerm{at, loss.targets.data, static_cast<double>(loss.pos_weight)});
   } else {
-    on.for_rows(seeds, cols, SquaredTerm{at, loss.targets.data});
+    on.for_rows(seeds, cols, TermOfNumber{at, loss.targets.data, loss.of_numbers});
   }
   on.for_rows(work.rows.rows, cols,
               SumOfSeeds{work.row_begin.data(), work.by_row.data(), grad.data(), cols,

@@ -79,6 +79,7 @@ class LinkSeeds(typing.NamedTuple):
     original_ids: Array  # [2, links] int64
     times: typing.Optional[Array]  # [links] int64
     labels: typing.Optional[Array]  # [links] float32
+    edge_types: typing.Optional[Array] = None  # [links] int64, places of edge types, of a split with several
 
 
 class Rows(typing.NamedTuple):
@@ -89,6 +90,29 @@ class Rows(typing.NamedTuple):
     labels: typing.Optional[Array]  # [nodes] int64, -1: unlabelled
     targets: typing.Optional[Array]  # [nodes, labels] float32
     columns: dict  # by name: those that features.columns of the job names
+
+
+def _seeds_of(facts):
+    arrays = {name: array_of(facts[name]) for name in ("nodes", "original_ids", "times")}
+    return Seeds(node_type=facts["node_type"], **arrays)
+
+
+def _links_of(facts):
+    return LinkSeeds(facts.pop("edge_type"), **{name: array_of(values) for name, values in facts.items()})
+
+
+def _is_local(way):
+    if way not in ("even", "local"):
+        raise ValueError(f'way: expected "even" or "local", got {way!r}')
+    return way == "local"
+
+
+def _ids_or_mask(values):
+    """Ids as int64, or a mask as bytes, and which of the two."""
+    array = numpy.asarray(values)
+    if array.dtype.kind == "b":
+        return numpy.ascontiguousarray(array.reshape(-1)).view(numpy.uint8), True
+    return int64_of(array), False
 
 
 class Session:
@@ -119,19 +143,44 @@ class Session:
 
     def seeds(self, role) -> Seeds:
         """This rank's even share of the nodes of "train", "val" or "test", in order of original ids."""
-        facts = self._handle.seeds(role)
-        arrays = {name: array_of(facts[name]) for name in ("nodes", "original_ids", "times")}
-        return Seeds(node_type=facts["node_type"], **arrays)
+        return _seeds_of(self._handle.seeds(role))
 
     def links(self, role) -> LinkSeeds:
         """This rank's even share of the links of a role, where task.kind of the job is "link"."""
-        facts = self._handle.links(role)
-        return LinkSeeds(facts.pop("edge_type"), **{name: array_of(values) for name, values in facts.items()})
+        return _links_of(self._handle.links(role))
 
     def edges(self, edge_type=None) -> range:
         """This rank's even share of the edges of a type: original edge ids."""
         first, count = self._handle.edges(self.graph.edge_type(edge_type))
         return range(first, first + count)
+
+    # ---- shares of what all ranks name alike ----
+
+    def find_nodes(self, original_ids, node_type=None) -> Array:
+        """Global ids of nodes by their original ids, [nodes] int64, in the order given; duplicates allowed."""
+        return array_of(self._handle.find_nodes(int64_of(original_ids), self.graph.node_type(node_type)))
+
+    def split_nodes(self, nodes, way="even", node_type=None) -> Seeds:
+        """This rank's share of nodes that every rank names alike, in their order.
+
+        nodes  original ids, or a mask: bool for every node of the type, by original id
+        way    "even": one stretch after the other; "local": as even, and near the ranks where they can be
+        """
+        values, is_mask = _ids_or_mask(nodes)
+        return _seeds_of(self._handle.split_nodes(values, is_mask, _is_local(way), self.graph.node_type(node_type)))
+
+    def split_seeds(self, role, way="even") -> Seeds:
+        """This rank's share of the nodes of "train", "val" or "test"."""
+        return _seeds_of(self._handle.split_seeds(role, _is_local(way)))
+
+    def split_links(self, role, way="even") -> LinkSeeds:
+        """This rank's share of the links of a role; "local": near the lists of neighbors that they are in."""
+        return _links_of(self._handle.split_links(role, _is_local(way)))
+
+    def split_edges(self, edges, way="even", edge_type=None) -> Array:
+        """This rank's share of edges that every rank names alike: original edge ids, or a mask by original edge id."""
+        values, is_mask = _ids_or_mask(edges)
+        return array_of(self._handle.split_edges(values, is_mask, _is_local(way), self.graph.edge_type(edge_type)))
 
     # ---- batches ----
 
@@ -211,17 +260,21 @@ class Session:
     # ---- tensors by name, kept by the holders of the graph's parts ----
 
     def tensor(self, name, shape=None, *, dtype="f32", node_type=None, edge_type=None, rows=None, init=None) -> Tensor:
-        """A tensor that was made, a named column of nodes, or with `shape` a new tensor.
+        """A tensor that was made, a named column of nodes or edges, or with `shape` a new tensor.
 
         shape      of a row, () for one number; a tensor is made, by all ranks together, and before the first epoch() where
                    checkpoints are to put it back; once more with the same facts it is the same tensor
         dtype      f32, f64, f16, bf16, i32, i64, u8, or NumPy's name
         node_type  a row for each node of the type, by global id; may be left out where the graph has one type
-        edge_type  a row for each edge of the type, by original edge id
+        edge_type  a row for each edge of the type, by original edge id; without `shape` the type's column of that name,
+                   whose reads cost a pass over the graph's edge ids: ask for many rows at once
         rows       so many rows that belong to nothing
         init       None: zeros; of float numbers also ("normal", standard deviation) or ("uniform", bound), by the tensor's
                    name and the original id
         """
+        if shape is None and edge_type is not None:
+            place = self.graph.edge_type(edge_type)
+            return Tensor(self, self._handle.column(name, place, True), place, of_edges=True)
         if shape is None:
             return self._tensor(name, node_type)
         if edge_type is not None and node_type is not None or (rows is not None and (node_type, edge_type) != (None, None)):
@@ -246,7 +299,8 @@ class Session:
             except Error as error:
                 if error.code != "not_found" or len(found) != 1:
                     raise
-        return Tensor(self, self._handle.column(name, found[0] if found else wanted[0]), found[0] if found else wanted[0])
+        place = found[0] if found else wanted[0]
+        return Tensor(self, self._handle.column(name, place, False), place)
 
     def delete_tensor(self, name):
         """Deletes a tensor; by all ranks together."""

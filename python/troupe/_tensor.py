@@ -38,15 +38,16 @@ def _bfloat16_words(bits):
 
 
 class Tensor:
-    """A tensor of a session, or a named column of nodes, which is read only.
+    """A tensor of a session, or a named column of nodes or edges, which is read only.
 
     Rows of nodes are named by global ids, those of edges by original edge ids, free ones by 0 to len(tensor) - 1: an array,
     a range, or a slice with both ends. What a call has written, every rank reads from its return on.
     """
 
-    def __init__(self, session, facts, column_of_type=None):
+    def __init__(self, session, facts, column_of_type=None, of_edges=False):
         self._session = session
         self._type = column_of_type  # None: not a column
+        self._of_edges = of_edges
         self.name: str = facts["name"]
         self.dtype: str = facts["dtype"]  # "f32", …
         self.shape: tuple = tuple(facts["shape"])  # of a row
@@ -59,7 +60,9 @@ class Tensor:
     def read(self, rows) -> Array:
         """[rows, …] in their order; duplicates allowed. bf16 as words of uint16."""
         ids, handle = _rows_of(rows), self._session._handle
-        if self.read_only:
+        if self.read_only and self._of_edges:
+            _, *values = handle.read_edge_column(self.name, ids, self._type)
+        elif self.read_only:
             _, *values = handle.read_column(self.name, ids, self._type)
         else:
             _, *values = handle.read_tensor(self.name, ids)
@@ -93,6 +96,6 @@ class Tensor:
         To be called by one rank, while nobody writes.
         """
         if self.read_only:
-            self._session._handle.export_column(self.name, self._type, os.fspath(file))
+            self._session._handle.export_column(self.name, self._type, self._of_edges, os.fspath(file))
         else:
             self._session._handle.export_tensor(self.name, os.fspath(file))

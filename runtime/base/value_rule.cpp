@@ -173,6 +173,8 @@ std::string type_text(const ValueRule& rule) {
     case ValueType::choice_list:
     case ValueType::text_list:
       return "list of strings";
+    case ValueType::texts:
+      return "string, or a list of them";
     case ValueType::hosts:
       return "integer or list of strings";
     case ValueType::choice_or_boolean:
@@ -211,6 +213,8 @@ std::string range_text(const ValueRule& rule) {
       return fmt::format("distinct, each {}", quoted_words(rule.words));
     case ValueType::text_list:
       return fmt::format("at most {} entries", rule.max_items);
+    case ValueType::texts:
+      return fmt::format("0..{} bytes each, at most {} entries", longest_text, rule.max_items);
     case ValueType::hosts:
       return fmt::format("{}, or as many names", integer_range(rule));
     case ValueType::choice_or_boolean:
@@ -269,6 +273,9 @@ bool fits(const ValueRule& rule, const Json& value) {
       return list_fits(rule, value, word_fits) && distinct(value);
     case ValueType::text_list:
       return list_fits(rule, value, [](const Json& v) { return text_fits(v, 1, longest_text); });
+    case ValueType::texts:
+      return text_fits(value, 0, longest_text) ||
+             list_fits(rule, value, [](const Json& v) { return text_fits(v, 0, longest_text); });
     case ValueType::hosts:
       return whole_fits(value) ||
              list_fits(rule, value, [](const Json& v) { return text_fits(v, 1, 1024); });

@@ -22,6 +22,7 @@ enum class ValueType : std::uint8_t {
   choice_list,         ///< distinct entries, each one of `words`
   hosts,               ///< an integer, or a list of host names
   text_list,           ///< strings
+  texts,               ///< a string, or a list of them
   choice_or_boolean,   ///< one of `words`, or a boolean
   choice_or_integer,   ///< one of `words`, or an integer
   choice_or_integers,  ///< one of `words`, or a list of integers in `low..high`

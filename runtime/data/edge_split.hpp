@@ -9,10 +9,11 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace troupe {
 
-/// Shares of the edges of one type that become links of the default split. Those of val and test are
+/// Shares of the edges of one type, or of several, that become links of the default split. Those of val and test are
 /// left out of the graph; those of train stay.
 struct EdgeSplit {
   double train = 0;
@@ -20,6 +21,8 @@ struct EdgeSplit {
   double test = 0;
   std::string type = {};   ///< Edge type; empty: the only one
   std::uint64_t seed = 0;  ///< Random seed of the draws
+  /// Other edge types whose edges are split too; the links' labels are then their numbers, `type` first.
+  std::vector<std::string> more_types = {};
 };
 
 /// \errors invalid_argument: a share that is negative or no number, or a sum other than 1

@@ -15,7 +15,6 @@ using namespace stream_store;
 namespace {
 
 constexpr std::size_t block_links = std::size_t{1} << 15;
-constexpr std::size_t most_names = 16;  ///< that an error lists
 
 Error wrong_split(std::string what) {
   return Error(Errc::invalid_argument, std::move(what));
@@ -217,19 +216,15 @@ Status StoreWriter::State::open_links(const RoleName& name, const NewLinks& link
         what, store_layout::most_relations, links.relations,
         std::max<std::size_t>(1, links.types.size()), links.labels ? "" : " without labels"));
   }
-  const auto fits = [&](EdgeTypeId type) {
-    return raw(type) < edges_.size() &&
-           edges_[raw(type)].info.source == edges_[raw(links.type)].info.source &&
-           edges_[raw(type)].info.destination == edges_[raw(links.type)].info.destination;
-  };
-  if (!std::ranges::all_of(links.types, fits)) {
+  const auto there = [&](EdgeTypeId type) { return raw(type) < edges_.size(); };
+  if (!std::ranges::all_of(links.types, there)) {
     return wrong_split(
-        fmt::format("{}: expected edge types between the same node types, got others", what));
+        fmt::format("{}: expected edge types below {}, got others", what, edges_.size()));
   }
   if (links_.contains(name)) {
-    return wrong_split(
-        fmt::format("{}: expected them once, got them twice{}", what,
-                    edge_roles_ ? "\ntry: no edge split, as the data has links of its own" : ""));
+    return wrong_split(fmt::format(
+        "{}: expected them once, got them twice{}", what,
+        !edge_roles_.empty() ? "\ntry: no edge split, as the data has links of its own" : ""));
   }
   TROUPE_ASSIGN_OR_RETURN(auto records, ScratchFile::create(staged_.path()));
   links_.emplace(name, WrittenLinks{links, std::move(records)});
@@ -281,9 +276,7 @@ Status StoreWriter::State::add_links(const RoleName& name, const LinkPiece& piec
 Status StoreWriter::State::sort_links(
     const RoleName& name, const WrittenLinks& links,
     const std::function<Status(std::span<const LinkRecord>)>& take) {
-  const auto& type = edges_[raw(links.info.type)].info;
-  const auto& source = nodes_[raw(type.source)].info;
-  const auto& destination = nodes_[raw(type.destination)].info;
+  const auto& types = links.info.types;
   ExternalSort<LinkRecord> sort({staged_.path(), options_.memory_bytes}, executor_);
   for (std::uint64_t done = 0; done < links.count();) {
     TROUPE_ASSIGN_OR_RETURN(const auto room,
@@ -291,6 +284,10 @@ Status StoreWriter::State::sort_links(
     TROUPE_RETURN_IF_ERROR(
         links.records.read(done * sizeof(LinkRecord), std::as_writable_bytes(room)));
     for (std::size_t i = 0; i < room.size(); ++i) {
+      const auto of_link =
+          types.empty() ? links.info.type : types[static_cast<std::size_t>(room[i].label)];
+      const auto& source = nodes_[raw(edges_[raw(of_link)].info.source)].info;
+      const auto& destination = nodes_[raw(edges_[raw(of_link)].info.destination)].info;
       const bool wrong_source = room[i].source >= source.count;
       if (wrong_source || room[i].destination >= destination.count) {
         const auto& nodes = wrong_source ? source : destination;
@@ -306,89 +303,24 @@ Status StoreWriter::State::sort_links(
   return sort.finish(take);
 }
 
-/// Finds the type and opens the roles of an edge split, if one was asked for.
-Status StoreWriter::State::begin_edge_split() {
-  if (!options_.edge_split) {
-    return ok_status();
-  }
-  const auto& split = *options_.edge_split;
-  TROUPE_RETURN_IF_ERROR(check_edge_split(split));
-  std::vector<std::string_view> names;
-  std::optional<std::size_t> found;
-  for (std::size_t type = 0; type < edges_.size(); ++type) {
-    const auto& info = edges_[type].info;
-    if (!edges_[type].reverse_of) {
-      names.push_back(info.name);
-      found = split.type.empty() || split.type == info.name ? std::optional(type) : found;
-    }
-  }
-  if (!found || (split.type.empty() && names.size() > 1)) {
-    const auto shown = std::min(names.size(), most_names);
-    return wrong_split(fmt::format(
-        "edge split: expected the name of an edge type among {}{}, got {}",
-        fmt::join(std::span(names).first(shown), ", "), shown < names.size() ? ", …" : "",
-        split.type.empty() ? std::string("none") : fmt::format("\"{}\"", split.type)));
-  }
-  split_type_ = static_cast<EdgeTypeId>(*found);
-  const auto& edges = edges_[*found];
-  edge_roles_.emplace(split, edges.info.source == edges.info.destination);
-  for (std::size_t role = 0; role < link_role_names.size(); ++role) {
-    if (edge_roles_->used(role)) {
-      const RoleName name("", link_role_names[role]);
-      TROUPE_RETURN_IF_ERROR(
-          open_links(name, {.type = split_type_, .times = edges.info.has_times, .labels = false}));
-      links_.at(name).distinct = edges.transforms.dedup;
-    }
-  }
-  return ok_status();
-}
-
-Result<std::vector<std::uint8_t>> StoreWriter::State::split_edges(EdgeTypeId type,
-                                                                  const EdgePiece& piece) {
-  std::vector<std::uint8_t> roles;
-  if (!edge_roles_ || type != split_type_) {
-    return roles;
-  }
-  const bool drop_loops = edges_[raw(type)].transforms.drop_self_loops;
-  struct Columns {
-    std::vector<std::uint64_t> sources;
-    std::vector<std::uint64_t> destinations;
-    std::vector<std::int64_t> times;
-  };
-  std::array<Columns, link_role_names.size()> columns;
-  for (std::size_t i = 0; i < piece.sources.size(); ++i) {
-    roles.push_back(edge_roles_->of(piece.sources[i], piece.destinations[i]));
-    if (drop_loops && piece.sources[i] == piece.destinations[i]) {
-      continue;
-    }
-    auto& of_role = columns[roles.back()];
-    of_role.sources.push_back(piece.sources[i]);
-    of_role.destinations.push_back(piece.destinations[i]);
-    if (!piece.times.empty()) {
-      of_role.times.push_back(piece.times[i]);
-    }
-  }
-  for (std::size_t role = 0; role < columns.size(); ++role) {
-    const auto& [sources, destinations, times] = columns[role];
-    if (!sources.empty()) {
-      TROUPE_RETURN_IF_ERROR(
-          add_links({"", std::string(link_role_names[role])}, {sources, destinations, times, {}}));
-    }
-  }
-  return roles;
-}
-
 Status StoreWriter::State::drop_equal_links(const RoleName& name, WrittenLinks& links) {
   TROUPE_ASSIGN_OR_RETURN(auto kept, ScratchFile::create(staged_.path()));
-  std::optional<std::array<std::uint64_t, 2>> last;
+  std::vector<LinkRecord> last;  // of the ends of the last one, those of different relations
   std::vector<LinkRecord> block;
   TROUPE_RETURN_IF_ERROR(sort_links(name, links, [&](std::span<const LinkRecord> records) {
     block.clear();
     for (const auto& record : records) {
-      if (last != record.key()) {
+      if (!last.empty() && last.front().key() != record.key()) {
+        last.clear();
+      }
+      const auto of_link = links.info.types.empty()
+                               ? links.info.type
+                               : links.info.types[static_cast<std::size_t>(record.label)];
+      const bool keeps = !edges_[raw(of_link)].transforms.dedup;
+      if (keeps || std::ranges::find(last, record.label, &LinkRecord::label) == last.end()) {
+        last.push_back(record);
         block.push_back(record);
       }
-      last = record.key();
     }
     return kept.append(std::as_bytes(std::span(block)));
   }));

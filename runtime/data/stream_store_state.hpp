@@ -133,6 +133,7 @@ class StoreWriter::State {
   Status finish_seeds();
   Status write_seed_times(const stream_store::RoleName& name, std::span<const std::int64_t> times);
   Status begin_edge_split();
+  Result<EdgeTypeId> type_to_split(const std::string& name) const;
   /// Makes links of a piece. \returns the roles of its edges; none where its type is not split
   Result<std::vector<std::uint8_t>> split_edges(EdgeTypeId type, const EdgePiece& piece);
   Status finish_links();
@@ -155,8 +156,8 @@ class StoreWriter::State {
   std::map<stream_store::RoleName, stream_store::WrittenSeeds> seeds_;
   std::map<stream_store::RoleName, stream_store::WrittenLinks> links_;
   std::map<std::string, SplitInfo> splits_;  ///< finished
-  std::optional<stream_store::EdgeRoles> edge_roles_;
-  EdgeTypeId split_type_{};  ///< whose edges get roles
+  /// Edge types whose edges get roles; several have links with their numbers here as labels.
+  std::vector<std::pair<EdgeTypeId, stream_store::EdgeRoles>> edge_roles_;
   std::vector<FileInfo> further_files_;
   GraphInfo info_;  ///< what is finished
 };

@@ -120,6 +120,8 @@ struct SplitInfo {
     std::uint64_t relations = 0;
     /// [relations]: the edge type of each relation; empty: all links are of `edge_type`.
     std::vector<EdgeTypeId> edge_types = {};
+    /// Links are pairs of nodes of this type on walks that begin along `edge_type`; not in stores.
+    std::optional<NodeTypeId> pairs_of = {};
   };
   std::map<std::string, Role> roles = {};      ///< Of nodes
   std::map<std::string, LinkRole> links = {};  ///< Of links

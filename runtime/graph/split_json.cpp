@@ -67,7 +67,7 @@ Status read_links(const JsonValue& entry, const GraphInfo& info, SplitInfo& spli
   return ok_status();
 }
 
-/// Edge types by relation, all between the same node types.
+/// Edge types by relation.
 Result<std::vector<EdgeTypeId>> read_relations(const JsonValue& role, const GraphInfo& info) {
   std::map<std::string_view, EdgeTypeId> by_name;
   for (std::size_t type = 0; type < info.edge_types.size(); ++type) {
@@ -82,11 +82,6 @@ Result<std::vector<EdgeTypeId>> read_relations(const JsonValue& role, const Grap
       return item.error("the name of an edge type");
     }
     types.push_back(found->second);
-    const auto& first = info.edge_types[raw(types.front())];
-    const auto& type = info.edge_types[raw(types.back())];
-    if (type.source != first.source || type.destination != first.destination) {
-      return item.error("an edge type between the node types of the first one");
-    }
   }
   if (types.empty()) {
     return role.error("at least one edge type in \"edge_types\"");

@@ -66,12 +66,18 @@ struct LinkArrays {
 };
 
 /// Ids below the counts of the types at the ends, and rows in order of original ids.
-Status check_links(const LinkArrays& links, const GraphInfo& info, const EdgeTypeInfo& type) {
-  const std::array<const NodeTypeInfo*, 2> nodes{&info.node_types[raw(type.source)],
-                                                 &info.node_types[raw(type.destination)]};
+/// \param labels  of triples along several edge types: which of the role's each is of
+Status check_links(const LinkArrays& links, const GraphInfo& info, const SplitInfo::LinkRole& role,
+                   std::span<const float> labels) {
   std::array<std::uint64_t, 2> before{};
   for (std::uint64_t at = 0; at < links.ends.size() / links.columns; ++at) {
     const auto row = links.row(at);
+    const auto edge_type = role.edge_types.empty()
+                               ? role.edge_type
+                               : role.edge_types[static_cast<std::size_t>(labels[at])];
+    const auto& type = info.edge_types[raw(edge_type)];
+    const std::array<const NodeTypeInfo*, 2> nodes{&info.node_types[raw(type.source)],
+                                                   &info.node_types[raw(type.destination)]};
     for (std::size_t column = 0; column < row.size(); ++column) {
       const auto& end = *nodes[column % 2];
       if (row[column] >= end.count) {
@@ -167,7 +173,6 @@ Result<LinkList> load_links(const StoreFiles& files, const GraphInfo& info, bool
   TROUPE_ASSIGN_OR_RETURN(const auto ends,
                           load(links.path, {npy_type(DType::u64), {role.count, links.columns}}));
   links.ends = ends.as<std::uint64_t>();
-  TROUPE_RETURN_IF_ERROR(check_links(links, info, info.edge_types[raw(role.edge_type)]));
   std::span<const std::int64_t> times;
   if (role.has_times) {
     TROUPE_ASSIGN_OR_RETURN(const auto array,
@@ -182,6 +187,7 @@ Result<LinkList> load_links(const StoreFiles& files, const GraphInfo& info, bool
     labels = array.as<float>();
     TROUPE_RETURN_IF_ERROR(check_labels(path, labels, role.relations));
   }
+  TROUPE_RETURN_IF_ERROR(check_links(links, info, role, labels));
   return LinkList(role.edge_type, links.ends, links.columns, times, labels, std::move(owners));
 }
 

@@ -225,8 +225,13 @@ PartitionedStore PartitionedStore::with_seeds(const std::string& split, const st
 PartitionedStore PartitionedStore::with_links(const std::string& split, const std::string& role,
                                               LinkList links) const {
   auto store = *this;
-  split_to_change(store.info_, split).links[role] = {
-      links.edge_type(), links.size(), !links.times().empty(), !links.labels().empty()};
+  auto& of_role = split_to_change(store.info_, split).links[role];
+  of_role = {links.edge_type(), links.size(), !links.times().empty(), !links.labels().empty()};
+  for (const auto& group : links.groups()) {
+    of_role.edge_types.push_back(group.edge_type);
+  }
+  of_role.relations = links.groups().size();
+  of_role.pairs_of = links.pairs_of();
   store.other_links_[{split, role}] = std::move(links);
   return store;
 }

@@ -9,6 +9,7 @@
 #include "runtime/graph/npy.hpp"
 #include "runtime/graph/part.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <filesystem>
 #include <map>
@@ -51,8 +52,17 @@ struct Link {
   NodeId destination{};
 };
 
+/// Links of one edge type in a list that has several.
+struct LinkGroup {
+  EdgeTypeId edge_type{};
+  std::uint64_t first = 0;  ///< position in the list
+  std::uint64_t count = 0;
+  friend bool operator==(const LinkGroup&, const LinkGroup&) = default;
+};
+
 /// Links of one role of one split, in order of original (source, destination), equal ones as the
-/// data had them. Lies in the store's file.
+/// data had them. Lies in the store's file. Links of several edge types come group after group, each
+/// in this order.
 /// Threads: immutable; any number at once
 class LinkList {
  public:
@@ -70,7 +80,30 @@ class LinkList {
         labels_(labels),
         owners_(std::move(owners)) {}
 
-  EdgeTypeId edge_type() const { return edge_type_; }
+  EdgeTypeId edge_type() const { return edge_type_; }  ///< that of the first group, where there are
+  /// Empty: all links are of edge_type().
+  const std::vector<LinkGroup>& groups() const { return groups_; }
+  /// \requires groups that follow each other and have all links
+  LinkList in_groups(std::vector<LinkGroup> groups) const {
+    auto list = *this;
+    list.groups_ = std::move(groups);
+    return list;
+  }
+  /// Both ends are nodes of this type, whatever the edge type joins; none: those that it joins.
+  std::optional<NodeTypeId> pairs_of() const { return pairs_of_; }
+  LinkList as_pairs_of(NodeTypeId type) const {
+    auto list = *this;
+    list.pairs_of_ = type;
+    return list;
+  }
+  EdgeTypeId edge_type_at(std::uint64_t position) const {
+    for (const auto& group : groups_) {
+      if (position < group.first + group.count) {
+        return group.edge_type;
+      }
+    }
+    return edge_type_;
+  }
   std::uint64_t size() const { return ends_.size() / columns_; }
   Link at(std::uint64_t position) const {
     const auto row = ends_.subspan(position * columns_, columns_);
@@ -83,6 +116,11 @@ class LinkList {
     some.ends_ = ends_.subspan(first * columns_, count * columns_);
     some.times_ = times_.empty() ? times_ : times_.subspan(first, count);
     some.labels_ = labels_.empty() ? labels_ : labels_.subspan(first, count);
+    for (auto& group : some.groups_) {
+      const auto begin = std::clamp(group.first, first, first + count);
+      const auto end = std::clamp(group.first + group.count, first, first + count);
+      group = {group.edge_type, begin - first, end - begin};
+    }
     return some;
   }
   std::span<const std::int64_t> times() const { return times_; }  ///< [links], or empty
@@ -95,6 +133,8 @@ class LinkList {
   std::span<const std::int64_t> times_;
   std::span<const float> labels_;
   std::vector<std::shared_ptr<const void>> owners_;
+  std::vector<LinkGroup> groups_ = {};
+  std::optional<NodeTypeId> pairs_of_ = {};
 };
 
 /// Ranges of global ids: `first_node[type][part]`, with the count of the type as last entry.

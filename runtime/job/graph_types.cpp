@@ -64,7 +64,12 @@ nn::ModelTypes model_types(const Job& job, const GraphInfo& graph, NodeTypeId se
   }
   types.seeds = seeds;
   if (const auto* links = training_links(job, graph); links != nullptr) {
-    types.other_ends = graph.edge_types[raw(links->edge_type)].destination;
+    const auto first = end_types_of(graph, *links);
+    types.other_ends = {first.source, first.destination};
+    for (const EdgeTypeId type : links->edge_types) {
+      const auto& ends = graph.edge_types[raw(type)];
+      types.other_ends.insert(types.other_ends.end(), {ends.source, ends.destination});
+    }
   }
   return types;
 }

@@ -224,12 +224,15 @@ struct TaskJob {
   nn::DecoderOptions decoder = {};  ///< its number of outputs is filled in when the run starts
   std::uint64_t classes = 0;        ///< of edges; 0: not said
   std::string edges;                ///< of "unsupervised": edge type; empty: the only one
-  bool from_walks = false;          ///< of "unsupervised": links are pairs of nodes on walks
+  std::vector<std::string> more_edges = {};  ///< other edge types that are learned too
+  bool from_walks = false;  ///< of "unsupervised": links are pairs of nodes on walks
   NegativeOptions negatives = {};
   bool exclude = true;
   nn::KnowledgeOptions completes = {};  ///< Of triples
   bool own_candidates = false;          ///< Candidates are of the rank's own parts
   std::string reverse;  ///< Edge type; empty: the links' own where it joins nodes of one type
+  /// The same for each edge type of links of several, in their order; empty: not said.
+  std::vector<std::string> reverses = {};
 
   /// Seeds are links: edges of the split.
   bool links() const { return predicts_links() || kind == "edge" || knowledge(); }
@@ -259,6 +262,7 @@ struct TrainJob {
   std::uint32_t epochs = 1;
   std::string loss = "cross_entropy";
   double pos_weight = 1;               ///< of positive targets, with "bce_logits"
+  double delta = 1;                    ///< with "huber"
   nn::LinkLossOptions link_loss = {};  ///< of links
   nn::OptimizerOptions optimizer;
   double clip = 0;              ///< longest mean gradient; 0: not clipped

@@ -6,6 +6,7 @@
 #include "runtime/job/embedding_rules.hpp"
 #include "runtime/job/fanout.hpp"
 #include "runtime/job/graph_types.hpp"
+#include "runtime/job/layerless_rules.hpp"
 #include "runtime/job/layout.hpp"
 #include "runtime/job/link_encryption.hpp"
 #include "runtime/job/link_rules.hpp"
@@ -17,10 +18,12 @@
 #include "runtime/job/walk_rules.hpp"
 #include "runtime/net/ucx.hpp"
 #include "runtime/nn/catalog.hpp"
+#include "runtime/nn/number_losses.hpp"
 #include "runtime/partition/methods.hpp"
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <optional>
 
 namespace troupe {
@@ -91,16 +94,20 @@ void check_labels(const Job& job, const NodeTypeInfo& type, ProblemList& problem
   }
   if (type.labels->has_columns()) {
     const bool numbers = type.labels->kind == LabelInfo::Kind::numbers;
-    const std::string loss = numbers ? "mse" : "bce_logits";
-    if (job.train.loss != loss) {
-      problems.add({"/train/loss", fmt::format("\"{}\" for {}", loss, labels),
-                    quoted(job.train.loss), no_hint});
+    const bool fits =
+        numbers ? nn::predicts_numbers(job.train.loss) : job.train.loss == "bce_logits";
+    if (!fits) {
+      const auto losses =
+          numbers ? fmt::format("\"{}\"", fmt::join(names_of(nn::number_loss_kinds()), "\", \""))
+                  : "\"bce_logits\"";
+      problems.add({"/train/loss", fmt::format("{} for {}", losses, labels), quoted(job.train.loss),
+                    no_hint});
     }
     return;
   }
-  if (job.train.loss == "mse") {
-    problems.add({"/train/loss", fmt::format("\"cross_entropy\" for {}", labels), "\"mse\"",
-                  "import labels as numbers"});
+  if (nn::predicts_numbers(job.train.loss)) {
+    problems.add({"/train/loss", fmt::format("\"cross_entropy\" for {}", labels),
+                  quoted(job.train.loss), "import labels as numbers"});
     return;
   }
   const bool binary = type.labels->classes == 2;
@@ -439,9 +446,8 @@ void check_training(const Job& job, const GraphInfo& graph, const SplitInfo* spl
          "batches without features are for `troupe run JOB -- PROGRAM` and `troupe batches`"});
   }
   const auto* links = training_links(job, graph);
-  const auto seeds = links != nullptr
-                         ? std::optional(graph.edge_types[raw(links->edge_type)].source)
-                         : seed_type(graph, *split);
+  const auto seeds = links != nullptr ? std::optional(end_types_of(graph, *links).source)
+                                      : seed_type(graph, *split);
   if (job.task.links()) {
     check_links_to_train(job, graph, problems);
     if (links == nullptr || links->count == 0) {

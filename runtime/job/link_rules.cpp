@@ -14,9 +14,10 @@ std::optional<EdgeTypeId> edge_type_named(const GraphInfo& graph, const std::str
              : std::optional(static_cast<EdgeTypeId>(found - graph.edge_types.begin()));
 }
 
-void check_reverse(const TaskJob& task, const GraphInfo& graph, EdgeTypeId links,
+/// \param reverse  name that the job gives; empty: none
+void check_reverse(const std::string& reverse, const GraphInfo& graph, EdgeTypeId links,
                    ProblemList& problems) {
-  if (task.reverse.empty()) {
+  if (reverse.empty()) {
     return;
   }
   const auto& forth = graph.edge_types[raw(links)];
@@ -26,7 +27,7 @@ void check_reverse(const TaskJob& task, const GraphInfo& graph, EdgeTypeId links
       candidates += fmt::format("{}\"{}\"", candidates.empty() ? "" : " | ", type.name);
     }
   }
-  const auto back = edge_type_named(graph, task.reverse);
+  const auto back = edge_type_named(graph, reverse);
   if (!back || graph.edge_types[raw(*back)].source != forth.destination ||
       graph.edge_types[raw(*back)].destination != forth.source) {
     problems.add({"/task/reverse",
@@ -34,7 +35,50 @@ void check_reverse(const TaskJob& task, const GraphInfo& graph, EdgeTypeId links
                                                    graph.node_types[raw(forth.destination)].name,
                                                    graph.node_types[raw(forth.source)].name)
                                      : candidates,
-                  fmt::format("\"{}\"", task.reverse), ""});
+                  fmt::format("\"{}\"", reverse), ""});
+  }
+}
+
+/// Of links of several edge types: what the job says of each, and what it may not say.
+void check_relations(const Job& job, const GraphInfo& graph, const SplitInfo::LinkRole& train,
+                     ProblemList& problems) {
+  const auto& task = job.task;
+  const auto refuse = [&](const char* key, const std::string& expected, const std::string& found,
+                          const char* hint = "") {
+    if (!problems.has(key)) {
+      problems.add(
+          {key, fmt::format("{} with links of {} edge types", expected, train.edge_types.size()),
+           found, hint});
+    }
+  };
+  if (!task.predicts_links()) {
+    problems.add({"/dataset/split",
+                  fmt::format("links of one edge type with task.kind \"{}\"", task.kind),
+                  fmt::format("links of {} edge types", train.edge_types.size()),
+                  task.knowledge() ? "import the triples with --relations one"
+                                   : "\"link\" learns those of several"});
+    return;
+  }
+  if (!task.reverse.empty()) {
+    refuse("/task/reverse", "a list, one for each,", fmt::format("\"{}\"", task.reverse));
+  } else if (!task.reverses.empty() && task.reverses.size() != train.edge_types.size()) {
+    refuse("/task/reverse", "one for each", fmt::format("{}", task.reverses.size()));
+  }
+  for (std::size_t i = 0; i < std::min(task.reverses.size(), train.edge_types.size()); ++i) {
+    check_reverse(task.reverses[i], graph, train.edge_types[i], problems);
+  }
+  if (task.negatives.by_degree) {
+    refuse("/task/negatives/by", "\"uniform\"", "\"degree\", which is not built yet for them");
+  }
+  if (job.sample.seed_order == "local") {
+    refuse("/sample/seed_order", "\"global\"", "\"local\", which is not built yet for them");
+  }
+  if (!job.eval.negative_files.empty() || !job.eval.candidate_files.empty()) {
+    refuse("/eval/candidates", "none", "files of links, which are not built yet for them",
+           "eval.negatives.kind draws them");
+  }
+  if (job.model.layers == 0) {
+    refuse("/model/layers", "1 or more", "0, which is not built yet for them");
   }
 }
 
@@ -47,6 +91,30 @@ std::optional<EdgeTypeId> reverse_type(const TaskJob& task, const GraphInfo& gra
   }
   const auto& type = graph.edge_types[raw(links)];
   return type.source == type.destination ? std::optional(links) : std::nullopt;
+}
+
+EndTypes end_types_of(const GraphInfo& graph, const SplitInfo::LinkRole& links) {
+  if (links.pairs_of) {
+    return {*links.pairs_of, *links.pairs_of};
+  }
+  const auto& type = graph.edge_types[raw(links.edge_type)];
+  return {type.source, type.destination};
+}
+
+std::vector<EdgeTypeId> edge_types_of(const SplitInfo::LinkRole& links) {
+  return links.edge_types.empty() ? std::vector{links.edge_type} : links.edge_types;
+}
+
+std::map<EdgeTypeId, std::optional<EdgeTypeId>> reverse_types(const TaskJob& task,
+                                                              const GraphInfo& graph,
+                                                              const SplitInfo::LinkRole& links) {
+  std::map<EdgeTypeId, std::optional<EdgeTypeId>> reverses;
+  for (std::size_t i = 0; i < links.edge_types.size(); ++i) {
+    TaskJob of_type;
+    of_type.reverse = i < task.reverses.size() ? task.reverses[i] : std::string();
+    reverses[links.edge_types[i]] = reverse_type(of_type, graph, links.edge_types[i]);
+  }
+  return reverses;
 }
 
 const SplitInfo::LinkRole* training_links(const Job& job, const GraphInfo& graph) {
@@ -112,13 +180,24 @@ void check_links(const Job& job, const GraphInfo& graph, ProblemList& problems) 
     return;
   }
   for (const auto& [role, links] : graph.find_split(job.dataset.split)->links) {
-    if (!links.edge_types.empty()) {
-      problems.add(
-          {"/dataset/split", "links of one edge type",
-           fmt::format("{} triples of {} edge types", role, links.edge_types.size()),
-           "batches of links of several edge types are not built yet; import the triples with "
-           "--relations one"});
+    if (edge_types_of(links) != edge_types_of(*train) && links.count > 0 &&
+        !(links.edge_types.empty() && train->edge_types.empty())) {
+      problems.add({"/dataset/split",
+                    fmt::format("{} links of the edge types that training has, {}", role,
+                                edge_types_of(*train).size()),
+                    fmt::format("links of {}, or of others", edge_types_of(links).size()), ""});
       return;
+    }
+    if (train->pairs_of && links.count > 0) {
+      const auto ends = end_types_of(graph, links);
+      if (ends.source != *train->pairs_of || ends.destination != *train->pairs_of) {
+        const auto& name = graph.node_types[raw(*train->pairs_of)].name;
+        problems.add({"/dataset/split", fmt::format("{} links between \"{}\" nodes", role, name),
+                      fmt::format("links of \"{}\"", graph.edge_types[raw(links.edge_type)].name),
+                      "another split, or none, has no such links"});
+        return;
+      }
+      continue;
     }
     if (links.edge_type != train->edge_type && links.count > 0) {
       problems.add({"/dataset/split",
@@ -128,7 +207,14 @@ void check_links(const Job& job, const GraphInfo& graph, ProblemList& problems) 
                     ""});
     }
   }
-  check_reverse(job.task, graph, train->edge_type, problems);
+  if (!train->edge_types.empty()) {
+    return check_relations(job, graph, *train, problems);
+  }
+  if (!job.task.reverses.empty()) {
+    problems.add({"/task/reverse", "one name with links of one edge type",
+                  fmt::format("a list of {}", job.task.reverses.size()), ""});
+  }
+  check_reverse(job.task.reverse, graph, train->edge_type, problems);
 }
 
 void check_task(const TaskJob& task, ProblemList& problems) {
@@ -146,6 +232,9 @@ void check_task(const TaskJob& task, ProblemList& problems) {
   }
   if (!task.exclude) {
     refuse("exclude", "\"batch\"", "\"none\"");
+  }
+  if (!task.reverses.empty()) {
+    refuse("reverse", "\"\"", "a list");
   }
   if (!task.reverse.empty()) {
     refuse("reverse", "\"\"", fmt::format("\"{}\"", task.reverse));

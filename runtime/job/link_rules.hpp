@@ -8,8 +8,10 @@
 #include "runtime/sample/batch_builder.hpp"
 #include "runtime/sample/links/link_options.hpp"
 
+#include <map>
 #include <memory>
 #include <optional>
+#include <vector>
 
 namespace troupe {
 
@@ -18,6 +20,22 @@ namespace troupe {
 /// \requires check_links() found nothing
 std::optional<EdgeTypeId> reverse_type(const TaskJob& task, const GraphInfo& graph,
                                        EdgeTypeId links);
+
+/// The same of links of several edge types, by type; empty for those of one.
+/// \requires check_links() found nothing
+std::map<EdgeTypeId, std::optional<EdgeTypeId>> reverse_types(const TaskJob& task,
+                                                              const GraphInfo& graph,
+                                                              const SplitInfo::LinkRole& links);
+
+/// Node types of the ends of links; of those of several edge types, of the first one's.
+struct EndTypes {
+  NodeTypeId source{};
+  NodeTypeId destination{};
+};
+EndTypes end_types_of(const GraphInfo& graph, const SplitInfo::LinkRole& links);
+
+/// Edge types of links, those of triples along several in the order of the relations.
+std::vector<EdgeTypeId> edge_types_of(const SplitInfo::LinkRole& links);
 
 /// Links that training goes over, if the job's seeds are links and its split has some.
 const SplitInfo::LinkRole* training_links(const Job& job, const GraphInfo& graph);

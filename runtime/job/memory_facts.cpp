@@ -59,6 +59,9 @@ MemoryFacts::MemoryFacts(const Job& given, const GraphInfo& info, const GraphFac
     }
     // All edges of a type are links of every process, those of a split stay in their file.
     pair_bytes = plus(bytes_of_pairs(job.eval), job.task.embeds() ? times(links->count, 80) : 0);
+    if (!links->edge_types.empty() && !job.task.knowledge()) {  // put type by type in memory
+      pair_bytes = plus(pair_bytes, times(plus(links->count, scored), 40));
+    }
     seeds = job.task.embeds() ? nodes : 0;
   } else if (const auto* split = graph.find_split(job.dataset.split); split != nullptr) {
     for (const auto& [role, list] : split->roles) {

@@ -24,6 +24,7 @@ struct Counts {
   std::uint64_t edges = 0;
   std::uint64_t id_bytes = 4;              ///< of a neighbour in lists
   std::uint64_t seeds = 0;                 ///< of an epoch
+  std::uint64_t link_types = 1;            ///< each with a short batch of its own
   std::vector<std::uint64_t> batch_seeds;  ///< of a batch, by node type
 };
 
@@ -39,6 +40,7 @@ Counts count(const Job& job, const GraphInfo& graph) {
   counts.batch_seeds.resize(graph.node_types.size());
   if (const auto* links = training_links(job, graph); links != nullptr) {
     counts.seeds = links->count;
+    counts.link_types = std::max<std::uint64_t>(1, links->edge_types.size());
     counts.batch_seeds = seeds_of_batch(job, graph, *links);
     return counts;
   }
@@ -188,8 +190,9 @@ Plan make_plan(const Job& job, const GraphInfo& graph, const GraphFacts& facts) 
   plan.layout = make_layout(job);
   plan.world = job.cluster.world();
   plan.parameters = count_parameters(job, graph);
-  plan.batches_per_epoch = job.sample.drop_last ? counts.seeds / job.sample.batch_size
-                                                : divide_up(counts.seeds, job.sample.batch_size);
+  plan.batches_per_epoch =
+      job.sample.drop_last ? counts.seeds / job.sample.batch_size
+                           : divide_up(counts.seeds, job.sample.batch_size) + counts.link_types - 1;
   plan.steps_per_epoch = divide_up(plan.batches_per_epoch, plan.world);
   plan.batch =
       batch_cost(job, graph, counts, std::max<std::size_t>(1, plan.layout.evaluators().size()));

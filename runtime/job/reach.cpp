@@ -3,6 +3,7 @@
 #include "runtime/base/saturating.hpp"
 #include "runtime/job/fanout.hpp"
 #include "runtime/job/knowledge_rules.hpp"
+#include "runtime/job/link_rules.hpp"
 #include "runtime/job/subgraph_rules.hpp"
 #include "runtime/job/walk_positives.hpp"
 #include "runtime/sample/batch_builder.hpp"
@@ -66,11 +67,12 @@ std::vector<std::uint64_t> seeds_of_batch(const Job& job, const GraphInfo& graph
   return seeds;
 }
 
-std::vector<std::uint64_t> seeds_of_batch(const Job& job, const GraphInfo& graph,
-                                          const SplitInfo::LinkRole& list) {
+namespace {
+
+std::vector<std::uint64_t> seeds_of_links(const Job& job, const GraphInfo& graph,
+                                          const EndTypes& type, std::uint64_t count) {
   std::vector<std::uint64_t> seeds(graph.node_types.size());
-  const auto& type = graph.edge_types[raw(list.edge_type)];
-  auto positives = std::min(job.sample.batch_size, list.count);
+  auto positives = std::min(job.sample.batch_size, count);
   if (job.task.from_walks) {
     const auto& walk = job.task.walk;
     positives = times(positives, times(walk.per_seed, most_pairs_of_walk(walk)));
@@ -90,6 +92,21 @@ std::vector<std::uint64_t> seeds_of_batch(const Job& job, const GraphInfo& graph
     seeds[t] = std::min(seeds[t], graph.node_types[t].count);
   }
   return seeds;
+}
+
+}  // namespace
+
+std::vector<std::uint64_t> seeds_of_batch(const Job& job, const GraphInfo& graph,
+                                          const SplitInfo::LinkRole& list) {
+  std::vector<std::uint64_t> most(graph.node_types.size());
+  for (const EdgeTypeId type : edge_types_of(list)) {  // a batch is of one of them
+    SplitInfo::LinkRole of_type{.edge_type = type};
+    of_type.pairs_of = list.pairs_of;
+    const auto seeds = seeds_of_links(job, graph, end_types_of(graph, of_type), list.count);
+    std::ranges::transform(most, seeds, most.begin(),
+                           [](std::uint64_t a, std::uint64_t b) { return std::max(a, b); });
+  }
+  return most;
 }
 
 Reach reach(const SampleJob& sample, const GraphInfo& graph,

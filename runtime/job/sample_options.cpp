@@ -32,6 +32,10 @@ SampleOptions sample_options(const Job& job, const GraphInfo& graph) {
     options.links = LinkOptions{.negatives = job.task.negatives,
                                 .exclude = job.task.exclude,
                                 .reverse = reverse_type(job.task, graph, links->edge_type)};
+    options.links->pairs_of = links->pairs_of;
+    if (!job.task.knowledge()) {
+      options.links->reverses = reverse_types(job.task, graph, *links);
+    }
     if (job.task.knowledge() || job.model.layers == 0) {  // batches have no hops
       options.fanout.clear();
       options.links->exclude = false;

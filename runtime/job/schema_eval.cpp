@@ -101,14 +101,13 @@ std::vector<SchemaRow> eval_rows() {
                   "on whole neighbourhoods, layer by layer, or on sampled batches",
                   {},
                   put<&Job::eval, &EvalJob::mode>});
-  rows.push_back(
-      {"/eval/metric",
-       choice_rule(metric_names()),
-       derived("`\"accuracy\"`, with `link` `\"auc\"`, with `knowledge` `\"mrr\"`, with the loss "
-               "`mse` `\"rmse\"`"),
-       "what the best epoch is chosen by: see below",
-       {},
-       put<&Job::eval, &EvalJob::metric>});
+  rows.push_back({"/eval/metric",
+                  choice_rule(metric_names()),
+                  derived("`\"accuracy\"`, with `link` `\"auc\"`, with `knowledge` `\"mrr\"`, of "
+                          "numbers `\"rmse\"`, with the loss `mae` `\"mae\"`"),
+                  "what the best epoch is chosen by: see below",
+                  {},
+                  put<&Job::eval, &EvalJob::metric>});
   rows.push_back({"/eval/split", text_rule(0), value("\"\""),
                   "another split to evaluate on; \"\": `dataset.split`",
                   all_but_default("\"\", which evaluates on `dataset.split`")});

@@ -1,5 +1,6 @@
 #include "runtime/job/schema_fields.hpp"
 #include "runtime/job/schema_rows.hpp"
+#include "runtime/nn/number_losses.hpp"
 
 namespace troupe {
 namespace {
@@ -326,7 +327,10 @@ void add_schedule(std::vector<SchemaRow>& rows) {
 }
 
 std::vector<std::string> loss_names() {
-  std::vector<std::string> names{"cross_entropy", "bce_logits", "mse"};
+  std::vector<std::string> names{"cross_entropy", "bce_logits"};
+  for (const auto& kind : nn::number_loss_kinds()) {
+    names.emplace_back(kind.name);
+  }
   for (const auto& kind : nn::link_loss_kinds()) {
     names.emplace_back(kind.name);
   }
@@ -347,6 +351,12 @@ void add_train(std::vector<SchemaRow>& rows) {
        "what the task can be trained with: see below",
        {},
        put<&Job::train, &TrainJob::loss>});
+  rows.push_back({"/train/delta",
+                  number_rule({.low = 0, .high = 1e6, .open_low = true}),
+                  value("1"),
+                  "`huber`: difference from which on the loss grows evenly",
+                  {},
+                  put<&Job::train, &TrainJob::delta>});
   rows.push_back(
       {"/train/margin",
        number_rule({.low = 0, .high = 1e6, .open_low = true}),

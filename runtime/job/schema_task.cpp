@@ -10,6 +10,8 @@ namespace {
 
 using namespace schema_fields;
 
+constexpr std::size_t most_listed_types = 4096;
+
 void add_negatives(std::vector<SchemaRow>& rows) {
   rows.push_back(
       {"/task/negatives/kind",
@@ -144,12 +146,19 @@ std::vector<SchemaRow> task_rows() {
        "random walks from all nodes (`task.walk`)",
        {},
        [](const Json& v, Job& job) { job.task.from_walks = v == "walks"; }});
-  rows.push_back({"/task/edges",
-                  text_rule(0),
-                  value("\"\""),
-                  "`unsupervised`: type of the edges that are learned; \"\": the only one",
-                  {},
-                  put<&Job::task, &TaskJob::edges>});
+  rows.push_back(
+      {"/task/edges",
+       {.type = ValueType::texts, .max_items = most_listed_types},
+       value("\"\""),
+       "`unsupervised`: type of the edges that are learned, or types; \"\": the only one",
+       {},
+       [](const Json& v, Job& job) {
+         auto names =
+             v.is_array() ? v.get<std::vector<std::string>>() : std::vector{v.get<std::string>()};
+         job.task.edges = names.empty() ? std::string() : names.front();
+         names.erase(names.begin(), names.empty() ? names.end() : names.begin() + 1);
+         job.task.more_edges = std::move(names);
+       }});
   rows.push_back({"/task/exclude",
                   choice_rule({"batch", "none"}),
                   derived("`\"batch\"`, of pairs on walks `\"none\"`"),
@@ -158,12 +167,18 @@ std::vector<SchemaRow> task_rows() {
                   [](const Json& v, Job& job) { job.task.exclude = v == "batch"; }});
   rows.push_back(
       {"/task/reverse",
-       text_rule(0),
+       {.type = ValueType::texts, .max_items = most_listed_types},
        value("\"\""),
        "`link`: type of the edges that lead back, left out too; \"\": the links' own type "
-       "where it joins nodes of one type, else none",
+       "where it joins nodes of one type, else none; of links of several edge types a list, one "
+       "for "
+       "each",
        {},
-       put<&Job::task, &TaskJob::reverse>});
+       [](const Json& v, Job& job) {
+         job.task.reverse = v.is_array() ? std::string() : v.get<std::string>();
+         job.task.reverses =
+             v.is_array() ? v.get<std::vector<std::string>>() : std::vector<std::string>();
+       }});
   add_decoder(rows);
   add_negatives(rows);
   add_walks(rows);

@@ -59,12 +59,21 @@ void check_subgraph(const Job& job, const GraphInfo& graph, ProblemList& problem
     }
   }
   const auto* links = training_links(job, graph);
-  if (links != nullptr && job.task.exclude && reverses[raw(links->edge_type)] &&
-      !reverse_type(job.task, graph, links->edge_type)) {
-    const auto& back = graph.edge_types[raw(*reverses[raw(links->edge_type)])].name;
-    problems.add({"/task/reverse",
-                  fmt::format("\"{}\" with sample.subgraph \"bidirectional\"", back), "\"\"",
-                  "else the reverses of these edges would show the links"});
+  if (links == nullptr || !job.task.exclude) {
+    return;
+  }
+  const auto left_out = reverse_types(job.task, graph, *links);
+  for (const EdgeTypeId type : edge_types_of(*links)) {
+    const auto found = left_out.find(type);
+    const auto reverse =
+        found == left_out.end() ? reverse_type(job.task, graph, type) : found->second;
+    if (reverses[raw(type)] && !reverse) {
+      const auto& back = graph.edge_types[raw(*reverses[raw(type)])].name;
+      problems.add({"/task/reverse",
+                    fmt::format("\"{}\" with sample.subgraph \"bidirectional\"", back), "\"\"",
+                    "else the reverses of these edges would show the links"});
+      return;
+    }
   }
 }
 

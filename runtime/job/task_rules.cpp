@@ -5,6 +5,7 @@
 #include "runtime/job/link_rules.hpp"
 #include "runtime/job/walk_positives.hpp"
 #include "runtime/nn/link_losses.hpp"
+#include "runtime/nn/number_losses.hpp"
 
 #include <algorithm>
 #include <array>
@@ -32,7 +33,7 @@ Words scores_of(const Job& job) {
   if (job.task.knowledge()) {
     return {"mrr", "mr", "hits@1", "hits@3", "hits@10", "hits@50"};
   }
-  if (job.train.loss == "mse") {
+  if (nn::predicts_numbers(job.train.loss)) {
     return {"rmse", "mae", "r2"};
   }
   return job.task.links() ? Words{"accuracy", "f1"} : scores_of_classes();
@@ -45,7 +46,12 @@ Words losses_of(const TaskJob& task) {
   if (task.knowledge()) {
     return {"softmax", "self_adversarial"};
   }
-  return task.links() ? Words{"cross_entropy", "mse"} : Words{"cross_entropy", "bce_logits", "mse"};
+  Words words{"cross_entropy"};
+  if (!task.links()) {
+    words.emplace_back("bce_logits");
+  }
+  std::ranges::copy(names_of(nn::number_loss_kinds()), std::back_inserter(words));
+  return words;
 }
 
 std::string list_of(const Words& words) {
@@ -66,10 +72,12 @@ void check_among(const char* pointer, const Words& words, const std::string& fou
 void check_loss_options(const Job& job, ProblemList& problems) {
   const auto& train = job.train;
   const auto* kind = find_kind(nn::link_loss_kinds(), train.loss);
+  const auto* numbers = find_kind(nn::number_loss_kinds(), train.loss);
   const nn::LinkLossOptions unset;
+  const bool triples = job.task.knowledge() && train.loss == "self_adversarial";
   const auto refuse = [&](const char* key, double found, double fallback) {
-    const bool read = job.task.knowledge() ? train.loss == "self_adversarial"
-                                           : kind != nullptr && reads_option(*kind, key);
+    const bool read = triples || (kind != nullptr && reads_option(*kind, key)) ||
+                      (numbers != nullptr && reads_option(*numbers, key));
     const auto pointer = fmt::format("/train/{}", key);
     if (!read && found != fallback && !problems.has(pointer)) {
       problems.add({pointer, fmt::format("{} with loss \"{}\"", fallback, train.loss),
@@ -78,6 +86,7 @@ void check_loss_options(const Job& job, ProblemList& problems) {
   };
   refuse("margin", train.link_loss.margin, unset.margin);
   refuse("temperature", train.link_loss.temperature, unset.temperature);
+  refuse("delta", train.delta, 1);
 }
 
 /// Links are ranked among all nodes.
@@ -94,10 +103,6 @@ void check_ranks_of_all(const Job& job, ProblemList& problems) {
   if (job.scores_batches()) {
     refuse("\"given\" where batches are scored", "\"all\", which is not built yet for them",
            "eval.mode \"exact\" works, with layers");
-  }
-  if (job.task.decoder.kind == "mlp") {
-    refuse("\"given\" with task.decoder.kind \"mlp\"", "\"all\", which is not built yet for it",
-           "\"dot\" and \"distmult\" are products");
   }
   if (!eval.negative_files.empty() || !eval.candidate_files.empty()) {
     refuse("\"given\" with files of links to evaluate", "\"all\"");
@@ -169,7 +174,8 @@ std::string default_loss(const TaskJob& task) {
 }
 
 std::string default_metric(const Job& job) {
-  return scores_of(job).front();
+  const auto* numbers = find_kind(nn::number_loss_kinds(), job.train.loss);
+  return numbers != nullptr ? std::string(numbers->metric) : scores_of(job).front();
 }
 
 std::string default_decoder(const TaskJob& task) {
@@ -206,18 +212,19 @@ void fit_links_to_graph(Job& job, const GraphInfo& graph) {
     return fit_knowledge_to_graph(job, graph);
   }
   const auto* links = training_links(job, graph);
-  const auto& type = graph.edge_types[raw(links->edge_type)];
-  const auto& features = graph.node_types[raw(type.source)].features;
+  const auto source = end_types_of(graph, *links).source;
+  const auto& features = graph.node_types[raw(source)].features;
   auto& model = job.model;
-  model.types = model_types(job, graph, type.source);
+  model.types = model_types(job, graph, source);
   model.in_dim = features ? features->cols : 0;
   model.out_dim = job.out_dim > 0 ? job.out_dim : model.hidden;
   if (model.layers == 0) {
-    model.in_dim = model.types.nodes[raw(type.source)].cols;
+    model.in_dim = model.types.nodes[raw(source)].cols;
     model.out_dim = model.in_dim;
   }
   model.decoder = job.task.decoder;
   model.decoder.outputs = std::max<std::uint64_t>(1, job.task.classes);
+  model.decoder.relations = links->edge_types;
 }
 
 void check_links_to_train(const Job& job, const GraphInfo& graph, ProblemList& problems) {
@@ -241,9 +248,12 @@ void check_links_to_train(const Job& job, const GraphInfo& graph, ProblemList& p
                   "built yet",
                   "\"unsupervised\"", "\"link\" works"});
   }
-  const auto& type = graph.edge_types[raw(links->edge_type)];
-  const auto nodes = std::max(graph.node_types[raw(type.source)].count,
-                              graph.node_types[raw(type.destination)].count);
+  std::uint64_t nodes = 0;
+  for (const EdgeTypeId edge_type : edge_types_of(*links)) {
+    const auto& type = graph.edge_types[raw(edge_type)];
+    nodes = std::max({nodes, graph.node_types[raw(type.source)].count,
+                      graph.node_types[raw(type.destination)].count});
+  }
   if (job.eval.rank_all && nodes > most_ranked_nodes) {
     problems.add({"/eval/ranks", "\"given\" with more than 2^24 nodes of a type",
                   fmt::format("\"all\" of {}, which is not built yet", nodes), ""});

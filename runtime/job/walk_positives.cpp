@@ -75,4 +75,8 @@ Result<EdgeTypeId> walked_type(const Job& job, const GraphInfo& graph) {
   return static_cast<EdgeTypeId>(found - types.begin());
 }
 
+NodeTypeId type_of_pairs(const Job& job, const GraphInfo& graph, EdgeTypeId first_step) {
+  return graph.edge_types[raw(first_step)].list_type(job.sample.edge_dir);
+}
+
 }  // namespace troupe

@@ -24,4 +24,7 @@ void check_walk_positives(const Job& job, ProblemList& problems);
 /// \errors invalid_argument: no such type, or several and none named
 Result<EdgeTypeId> walked_type(const Job& job, const GraphInfo& graph);
 
+/// The type that walks begin at, of which pairs are.
+NodeTypeId type_of_pairs(const Job& job, const GraphInfo& graph, EdgeTypeId first_step);
+
 }  // namespace troupe

@@ -3,6 +3,7 @@
 #include "runtime/base/nearest.hpp"
 #include "runtime/base/saturating.hpp"
 #include "runtime/job/json_places.hpp"
+#include "runtime/job/walk_positives.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -82,20 +83,58 @@ void check_steps(const Job& job, const GraphInfo& graph, NodeTypeId seeds, Probl
   }
 }
 
-/// Any two nodes of such walks can be a pair.
-void check_steps_of_pairs(const Job& job, const GraphInfo& graph, ProblemList& problems) {
+/// Steps apart that two nodes of the first one's type are at least; 0: there are no two.
+std::uint32_t steps_between(const Job& job, const GraphInfo& graph, NodeTypeId type) {
   const auto types = types_of_steps(job.task.walk, graph);
-  const auto type = graph.edge_types[raw(*types.front())].source;
-  for (const auto& step : types) {
-    const auto& edges = graph.edge_types[raw(*step)];
-    if (edges.source != type || edges.destination != type) {
-      problems.add({"/task/walk/along",
-                    "edge types that join nodes of one type with task.positives \"walks\"",
-                    fmt::format("\"{}\", which is not built yet for it", edges.name), ""});
-      return;
+  std::uint32_t since = 0;
+  std::uint32_t least = 0;
+  for (std::uint32_t step = 0; step < job.task.walk.length; ++step) {
+    ++since;
+    const auto& edges = graph.edge_types[raw(*types[step % types.size()])];
+    if (edges.neighbour_type(job.sample.edge_dir) == type) {
+      least = least == 0 ? since : std::min(least, since);
+      since = 0;
     }
   }
+  return least;
+}
+
+/// Nodes of the type that the walks begin at make pairs.
+void check_steps_of_pairs(const Job& job, const GraphInfo& graph, ProblemList& problems) {
+  const auto types = types_of_steps(job.task.walk, graph);
+  const auto type = type_of_pairs(job, graph, *types.front());
   check_steps(job, graph, type, problems);
+  if (problems.has("/task/walk/along")) {
+    return;
+  }
+  const auto& name = graph.node_types[raw(type)].name;
+  const auto least = steps_between(job, graph, type);
+  if (least == 0) {
+    problems.add({"/task/walk/along",
+                  fmt::format("steps that lead back to \"{}\" nodes, of which pairs are", name),
+                  fmt::format("none in {} steps", job.task.walk.length), ""});
+  } else if (least > job.task.walk.window && !problems.has("/task/walk/window")) {
+    problems.add({"/task/walk/window",
+                  fmt::format("{} or more: as many steps are between \"{}\" nodes", least, name),
+                  fmt::format("{}", job.task.walk.window), ""});
+  }
+  const bool one_type = std::ranges::all_of(types, [&](const auto& step) {
+    const auto& edges = graph.edge_types[raw(*step)];
+    return edges.source == type && edges.destination == type;
+  });
+  const auto refuse = [&](const char* key, const char* expected, const char* found) {
+    if (!problems.has(key)) {
+      problems.add({key,
+                    fmt::format("{} with walks along edges between several node types", expected),
+                    found, "pairs are no edges of a type then"});
+    }
+  };
+  if (!one_type && job.task.exclude) {
+    refuse("/task/exclude", "\"none\"", "\"batch\"");
+  }
+  if (!one_type && job.task.negatives.strict) {
+    refuse("/task/negatives/strict", "false", "true");
+  }
 }
 
 bool is_default(const WalkJob& walk) {

@@ -135,10 +135,11 @@ constexpr std::array decoder_table = {
         .many = true,
         .parameters =
             [](const DecoderOptions& options, std::uint64_t cols) {
+              const auto rows = options.outputs * options.relation_count();
               return std::vector<NewParameter>{{.name = "relations",
-                                                .rows = options.outputs,
+                                                .rows = rows,
                                                 .cols = cols,
-                                                .bound = glorot_bound(options.outputs, cols)}};
+                                                .bound = glorot_bound(rows, cols)}};
             },
         .make = [](const DecoderOptions& options, std::uint64_t cols) -> std::unique_ptr<Decoder> {
           return std::make_unique<ProductDecoder>(options.outputs, cols);
@@ -172,6 +173,34 @@ std::vector<NewParameter> decoder_parameters(const DecoderOptions& options, std:
     parameter.name = "decoder." + parameter.name;
   }
   return parameters;
+}
+
+PerceptronOfPairs perceptron_of(const DecoderOptions& options, std::uint64_t cols,
+                                std::span<const float> parameters) {
+  ParameterList list;
+  for (const auto& parameter : mlp_parameters(options, cols)) {
+    list.add(parameter);
+  }
+  TROUPE_ASSERT(options.kind == "mlp" && options.outputs == 1, "a perceptron with one output",
+                options.kind, options.outputs);
+  return {.source = list.matrix_of(0, parameters),
+          .destination = list.matrix_of(1, parameters),
+          .bias = list.vector_of(2, parameters),
+          .out = list.vector_of(3, parameters)};
+}
+
+ParameterRange parameters_of(const DecoderOptions& options, std::uint64_t cols, EdgeTypeId links) {
+  std::size_t all = 0;
+  for (const auto& parameter : decoder_parameters(options, cols)) {
+    all += parameter.rows * parameter.cols;
+  }
+  if (options.kind != "distmult" || options.relations.empty()) {
+    return {0, all};
+  }
+  const auto found = std::ranges::find(options.relations, links);
+  TROUPE_ASSERT(found != options.relations.end(), "a relation of the decoder", raw(links));
+  const auto each = all / options.relations.size();
+  return {static_cast<std::size_t>(found - options.relations.begin()) * each, each};
 }
 
 std::unique_ptr<Decoder> make_decoder(const DecoderOptions& options, std::uint64_t cols) {

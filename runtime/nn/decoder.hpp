@@ -4,6 +4,7 @@
 /// each class of an edge. Its parameters follow those of the network in the same flat vector, and have
 /// names that begin with "decoder.". Decoders work in host memory, wherever the network computes.
 #include "runtime/base/executor.hpp"
+#include "runtime/base/ids.hpp"
 #include "runtime/base/kinds.hpp"
 #include "runtime/base/matrix.hpp"
 #include "runtime/nn/ops/pair_scores.hpp"
@@ -22,6 +23,10 @@ struct DecoderOptions {
   std::string kind;           ///< row of the table; empty: the network has no decoder
   std::uint64_t hidden = 64;  ///< of "mlp": columns between its two products
   std::uint64_t outputs = 1;
+  /// Edge types of links, where these are of several: "distmult" has vectors for each, one after the other.
+  std::vector<EdgeTypeId> relations = {};
+
+  std::uint64_t relation_count() const { return relations.empty() ? 1 : relations.size(); }
   friend bool operator==(const DecoderOptions&, const DecoderOptions&) = default;
 };
 
@@ -54,9 +59,27 @@ struct DecoderKind {
 };
 std::span<const DecoderKind> decoder_kinds();
 
+/// Parts of the parameters of "mlp" with one output.
+struct PerceptronOfPairs {
+  ConstMatrix source;           ///< [hidden, columns]
+  ConstMatrix destination;      ///< [hidden, columns]
+  std::span<const float> bias;  ///< [hidden]
+  std::span<const float> out;   ///< [hidden]
+};
+/// \requires options.kind "mlp", one output, and as many parameters as it has
+PerceptronOfPairs perceptron_of(const DecoderOptions& options, std::uint64_t cols,
+                                std::span<const float> parameters);
+
 /// Parameters of a decoder of rows of `cols` columns. \requires a kind of the table
 std::vector<NewParameter> decoder_parameters(const DecoderOptions& options, std::uint64_t cols);
-/// \requires a kind of the table
+/// The parameters that links of an edge type are scored with.
+struct ParameterRange {
+  std::size_t first = 0;
+  std::size_t count = 0;
+};
+/// \requires the type is one of `options.relations`, where there are such
+ParameterRange parameters_of(const DecoderOptions& options, std::uint64_t cols, EdgeTypeId links);
+/// Of one relation: it takes the parameters of parameters_of(). \requires a kind of the table
 std::unique_ptr<Decoder> make_decoder(const DecoderOptions& options, std::uint64_t cols);
 
 }  // namespace troupe::nn

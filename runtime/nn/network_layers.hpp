@@ -27,15 +27,20 @@ struct ModelTypes {
   std::vector<Node> nodes;
   std::vector<Edge> edges;
   NodeTypeId seeds{};  ///< whose logits are wanted
-  /// Type of the other ends of links, whose rows after the last layer are wanted too.
-  std::optional<NodeTypeId> other_ends = {};
+  /// Types of the other ends of links, whose rows after the last layer are wanted too.
+  std::vector<NodeTypeId> other_ends = {};
 
   /// Several node or edge types: parameters have the types' names.
   bool heterogeneous() const { return nodes.size() > 1 || edges.size() > 1; }
   /// Types with rows after the last layer: `seeds`, then the others.
   std::vector<NodeTypeId> outputs() const {
-    const bool two = other_ends && *other_ends != seeds;
-    return two ? std::vector{seeds, *other_ends} : std::vector{seeds};
+    std::vector<NodeTypeId> outputs{seeds};
+    for (const NodeTypeId type : other_ends) {
+      if (std::ranges::find(outputs, type) == outputs.end()) {
+        outputs.push_back(type);
+      }
+    }
+    return outputs;
   }
 };
 

@@ -95,13 +95,16 @@ class SplitWriter {
     const auto& info = graph_.info();
     const auto& stated = info.find_split(split)->links.at(role);
     TROUPE_ASSIGN_OR_RETURN(const auto links, graph_.links(split, role));
-    const auto& type = info.edge_types[raw(links.edge_type())];
-    const auto& sources = relabelling_.global_of[raw(type.source)];
-    const auto& destinations = relabelling_.global_of[raw(type.destination)];
     const auto path = store_layout::split_file(split, role, "links");
     TROUPE_ASSIGN_OR_RETURN(auto column, arrays_.open<std::uint64_t>(path, {links.size(), 4}));
     for (std::uint64_t i = 0; i < links.size(); ++i) {
       const auto link = links.at(i);
+      const auto edge_type = stated.edge_types.empty()
+                                 ? links.edge_type()
+                                 : stated.edge_types[static_cast<std::size_t>(links.labels()[i])];
+      const auto& type = info.edge_types[raw(edge_type)];
+      const auto& sources = relabelling_.global_of[raw(type.source)];
+      const auto& destinations = relabelling_.global_of[raw(type.destination)];
       const std::array<std::uint64_t, 4> row{
           raw(link.original_source), raw(link.original_destination),
           sources[raw(link.original_source)], destinations[raw(link.original_destination)]};

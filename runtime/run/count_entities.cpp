@@ -18,18 +18,39 @@ Error refused_queries(const std::string& what) {
   return {Errc::invalid_argument, fmt::format("queries for entities: {}", what)};
 }
 
+nn::TripleScore score_of(const RankEntities& request) {
+  return {static_cast<nn::ScoreKind>(request.score), request.norm, request.unit};
+}
+
+nn::EntityRanker ranker_of(const RankEntities& request) {
+  const auto numbers = request.queries.as<float>();
+  const auto weights = numbers.first(request.num_weights());
+  const ConstMatrix queries{numbers.data() + weights.size(), request.keys.size(),
+                            request.query_cols()};
+  if (request.hidden == 0) {
+    return {score_of(request), queries};
+  }
+  return {nn::HalfPerceptron{.weight = {weights.data(), request.hidden, request.cols},
+                             .out = weights.last(request.hidden)},
+          queries};
+}
+
 Status check_ranking(const RankEntities& request, std::size_t rows) {
-  if (request.score > static_cast<std::uint16_t>(nn::ScoreKind::rotate) ||
-      (request.norm != 1 && request.norm != 2) || request.keys.size() > nn::queries_at_once) {
+  if (request.score > score_of_perceptron || (request.norm != 1 && request.norm != 2) ||
+      request.keys.size() > nn::queries_at_once) {
     return refused_queries(
-        fmt::format("expected a score of 0 to 3, norm 1 or 2 and at most {} queries, found score "
+        fmt::format("expected a score of 0 to 4, norm 1 or 2 and at most {} queries, found score "
                     "{}, norm {} and "
                     "{} queries",
                     nn::queries_at_once, request.score, request.norm, request.keys.size()));
   }
-  const nn::TripleScore score{static_cast<nn::ScoreKind>(request.score), request.norm,
-                              request.unit};
-  if (score.complex_rows() && request.cols % 2 != 0) {
+  const bool perceptron = request.score == score_of_perceptron;
+  if (perceptron != (request.hidden > 0) || (perceptron && request.unit)) {
+    return refused_queries(
+        fmt::format("expected hidden columns with score 4 alone, found {} of them with score {}{}",
+                    request.hidden, request.score, request.unit ? " of units" : ""));
+  }
+  if (!perceptron && score_of(request).complex_rows() && request.cols % 2 != 0) {
     return refused_queries(
         fmt::format("expected an even number of columns, found {}", request.cols));
   }
@@ -74,9 +95,10 @@ Result<EntityCounts> count_entities(Executor& executor, const RankEntities& requ
                                     ConstMatrix rows) {
   TROUPE_RETURN_IF_ERROR(check_ranking(request, rows.rows));
   const auto queries = request.keys.size();
-  const nn::TripleScore score{static_cast<nn::ScoreKind>(request.score), request.norm,
-                              request.unit};
-  const nn::EntityRanker ranker(score, {request.queries.as<float>().data(), queries, request.cols});
+  if (queries == 0) {
+    return EntityCounts{};
+  }
+  const nn::EntityRanker ranker = ranker_of(request);
   const auto blocks = (rows.rows + rows_of_block - 1) / rows_of_block;
   std::vector<std::vector<nn::AboveAndLevel>> counts(blocks,
                                                      std::vector<nn::AboveAndLevel>(queries));

@@ -31,27 +31,84 @@ Result<std::vector<std::uint64_t>> original_ids(
 
 using EdgeRow = std::array<std::uint64_t, 4>;  ///< as LinkList has them
 
+void add_row(const Link& link, std::vector<std::uint64_t>& ends) {
+  ends.insert(ends.end(), {raw(link.original_source), raw(link.original_destination),
+                           raw(link.source), raw(link.destination)});
+}
+
 }  // namespace
 
-Result<std::optional<EdgeTypeId>> edges_to_learn(const Job& job, const GraphInfo& graph) {
+Result<std::vector<EdgeTypeId>> edges_to_learn(const Job& job, const GraphInfo& graph) {
   if (job.task.kind != "unsupervised" || job.dataset.seeds.contains("train")) {
-    return std::optional<EdgeTypeId>();
+    return std::vector<EdgeTypeId>();
   }
   if (job.task.from_walks) {
     TROUPE_ASSIGN_OR_RETURN(const auto type, walked_type(job, graph));
-    return std::optional(type);
+    return std::vector{type};
   }
   const auto& types = graph.edge_types;
   if (job.task.edges.empty() && types.size() == 1) {
-    return std::optional(EdgeTypeId{0});
+    return std::vector{EdgeTypeId{0}};
   }
-  const auto found = std::ranges::find(types, job.task.edges, &EdgeTypeInfo::name);
-  if (found == types.end()) {
-    return Error(Errc::invalid_argument,
-                 fmt::format("/task/edges: expected one of the graph's {} edge types, found \"{}\"",
-                             types.size(), job.task.edges));
+  std::vector<std::string> names{job.task.edges};
+  names.insert(names.end(), job.task.more_edges.begin(), job.task.more_edges.end());
+  std::vector<EdgeTypeId> found;
+  for (const auto& name : names) {
+    const auto at = std::ranges::find(types, name, &EdgeTypeInfo::name);
+    const auto type = static_cast<EdgeTypeId>(at - types.begin());
+    if (at == types.end() || std::ranges::find(found, type) != found.end()) {
+      return Error(
+          Errc::invalid_argument,
+          fmt::format("/task/edges: expected {} of the graph's {} edge types, found \"{}\"{}",
+                      names.size() == 1 ? "one" : "some", types.size(), name,
+                      at == types.end() ? "" : " twice"));
+    }
+    found.push_back(type);
   }
-  return std::optional(static_cast<EdgeTypeId>(found - types.begin()));
+  return found;
+}
+
+Result<LinkList> edges_as_links(const PartitionedStore& store, std::span<const EdgeTypeId> types) {
+  if (types.size() == 1) {
+    return edges_as_links(store, types.front());
+  }
+  std::vector<std::uint64_t> ends;
+  std::vector<LinkGroup> groups;
+  for (const auto type : types) {
+    TROUPE_ASSIGN_OR_RETURN(const auto links, edges_as_links(store, type));
+    groups.push_back({type, ends.size() / 4, links.size()});
+    for (std::uint64_t i = 0; i < links.size(); ++i) {
+      add_row(links.at(i), ends);
+    }
+  }
+  const auto kept = Segment::of(std::move(ends));
+  return LinkList(types.front(), kept.as<std::uint64_t>(), 4, {}, {}, {kept.owner})
+      .in_groups(std::move(groups));
+}
+
+LinkList links_in_groups(const LinkList& links, std::span<const EdgeTypeId> types) {
+  std::vector<std::uint64_t> ends;
+  std::vector<std::int64_t> times;
+  std::vector<LinkGroup> groups;
+  ends.reserve(4 * links.size());
+  for (std::size_t relation = 0; relation < types.size(); ++relation) {
+    const auto first = ends.size() / 4;
+    for (std::uint64_t i = 0; i < links.size(); ++i) {
+      if (links.labels()[i] != static_cast<float>(relation)) {
+        continue;
+      }
+      add_row(links.at(i), ends);
+      if (!links.times().empty()) {
+        times.push_back(links.times()[i]);
+      }
+    }
+    groups.push_back({types[relation], first, ends.size() / 4 - first});
+  }
+  const auto rows = Segment::of(std::move(ends));
+  const auto kept_times = Segment::of(std::move(times));
+  return LinkList(types.front(), rows.as<std::uint64_t>(), 4, kept_times.as<std::int64_t>(), {},
+                  {rows.owner, kept_times.owner})
+      .in_groups(std::move(groups));
 }
 
 Result<LinkList> edges_as_links(const PartitionedStore& store, EdgeTypeId type) {
@@ -92,11 +149,10 @@ Result<LinkList> edges_as_links(const PartitionedStore& store, EdgeTypeId type) 
   return LinkList(type, kept.as<std::uint64_t>(), 4, {}, {}, {kept.owner});
 }
 
-Result<LinkList> nodes_as_links(const PartitionedStore& store, EdgeTypeId type) {
-  const auto of_nodes = store.info().edge_types[raw(type)].source;
-  TROUPE_ASSIGN_OR_RETURN(
-      const auto found,
-      find_nodes(store, {.sources = {"all"}, .split = "", .node_type = of_nodes}));
+Result<LinkList> nodes_as_links(const PartitionedStore& store, NodeTypeId type,
+                                EdgeTypeId first_step) {
+  TROUPE_ASSIGN_OR_RETURN(const auto found,
+                          find_nodes(store, {.sources = {"all"}, .split = "", .node_type = type}));
   std::vector<std::uint64_t> ends;
   ends.reserve(4 * found.nodes.global.size());
   for (std::size_t i = 0; i < found.nodes.global.size(); ++i) {
@@ -105,7 +161,7 @@ Result<LinkList> nodes_as_links(const PartitionedStore& store, EdgeTypeId type) 
     ends.insert(ends.end(), {original, original, global, global});
   }
   const auto kept = Segment::of(std::move(ends));
-  return LinkList(type, kept.as<std::uint64_t>(), 4, {}, {}, {kept.owner});
+  return LinkList(first_step, kept.as<std::uint64_t>(), 4, {}, {}, {kept.owner}).as_pairs_of(type);
 }
 
 }  // namespace troupe

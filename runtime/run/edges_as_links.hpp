@@ -5,25 +5,34 @@
 #include "runtime/graph/store.hpp"
 #include "runtime/job/job.hpp"
 
-#include <optional>
+#include <span>
+#include <vector>
 
 namespace troupe {
 
-/// The type of the job's training links where these are all edges, or walks from all nodes; nothing where
+/// The types of the job's training links where these are all edges, or walks from all nodes; nothing where
 /// it has others.
-/// \errors invalid_argument: no such type, or several and none named
-Result<std::optional<EdgeTypeId>> edges_to_learn(const Job& job, const GraphInfo& graph);
+/// \errors invalid_argument: no such type, one twice, or several and none named
+Result<std::vector<EdgeTypeId>> edges_to_learn(const Job& job, const GraphInfo& graph);
 
 /// Edges in order of original source and destination, parallel ones too. Every process makes the list
 /// from the lists of all parts.
 /// \errors those of loading parts
 /// \cost   48 bytes an edge while it is made, 32 afterwards
 Result<LinkList> edges_as_links(const PartitionedStore& store, EdgeTypeId type);
+/// Those of several types, in their order.
+Result<LinkList> edges_as_links(const PartitionedStore& store, std::span<const EdgeTypeId> types);
 
-/// A link from each node of a type to itself: pairs of walks from its source take its place in batches.
+/// Links whose labels are numbers of edge types, as a list with a group of each; the labels are left out.
+/// \param types  [relations]
+LinkList links_in_groups(const LinkList& links, std::span<const EdgeTypeId> types);
+
+/// A link from each node of a type to itself: pairs of walks from it take its place in batches.
+/// \param first_step  edge type that walks begin along
 /// Nodes in order of original ids.
 /// \errors those of find_nodes()
 /// \cost   32 bytes a node
-Result<LinkList> nodes_as_links(const PartitionedStore& store, EdgeTypeId type);
+Result<LinkList> nodes_as_links(const PartitionedStore& store, NodeTypeId type,
+                                EdgeTypeId first_step);
 
 }  // namespace troupe

@@ -6,8 +6,8 @@
 namespace troupe {
 
 EntityQueries::EntityQueries(const RankingPlan& plan, const PartitionBook& book,
-                             const SampledBatch& sampled, ConstMatrix outputs, std::uint32_t tensor)
-    : tensor_(tensor), counts_(Matrix::zeros(outputs.rows, rank_cols)) {
+                             const SampledBatch& sampled, ConstMatrix outputs, ComparedRows rows)
+    : rows_(std::move(rows)), counts_(Matrix::zeros(outputs.rows, rank_cols)) {
   if (outputs.rows > 0) {
     add_side(plan, book, sampled, outputs, ReplacedEnd::tail);
     add_side(plan, book, sampled, outputs, ReplacedEnd::head);
@@ -26,17 +26,20 @@ void EntityQueries::add_side(const RankingPlan& plan, const PartitionBook& book,
   const auto known_type = tail ? links.source_type : links.destination_type;
   const auto answer_type = tail ? links.destination_type : links.source_type;
   const auto& ids = sampled.nodes[raw(known_type)].ids;
+  const bool triples_labelled = !links.labels.empty() && rows_.tensor == 0;
+  const auto relation = plan.relation_of(links.edge_type);
   std::vector<nn::TripleQuery> queries;
-  std::vector<float> rows;
+  const auto& weights = tail ? rows_.weights.of_destinations : rows_.weights.of_sources;
+  const auto before = weights.as<float>();
+  std::vector<float> rows(before.begin(), before.end());
   PooledVector<float> keys;
   for (std::size_t i = 0; i < triples; ++i) {
     const auto row = outputs.row(i).subspan(first, cols + 1);
     rows.insert(rows.end(), row.begin(), row.end() - 1);
     keys.push_back(row[cols]);
-    queries.push_back(
-        {raw(ids[(tail ? links.sources : links.destinations)[i]]),
-         links.labels.empty() || tensor_ != 0 ? 0 : static_cast<std::uint32_t>(links.labels[i]),
-         replaced});
+    queries.push_back({raw(ids[(tail ? links.sources : links.destinations)[i]]),
+                       triples_labelled ? static_cast<std::uint32_t>(links.labels[i]) : relation,
+                       replaced});
   }
   const auto shared = Segment::of(std::move(rows));
   for (std::uint32_t p = 0; p < book.parts(); ++p) {
@@ -48,9 +51,11 @@ void EntityQueries::add_side(const RankingPlan& plan, const PartitionBook& book,
     const auto known = plan.known.rows_among(queries, raw(range.first), range.size());
     RankEntities request;
     request.node_type = answer_type;
-    request.tensor = tensor_;
-    request.cols = static_cast<std::uint32_t>(cols);
-    request.score = static_cast<std::uint16_t>(plan.score.kind);
+    request.tensor = rows_.tensor;
+    request.cols = rows_.cols == 0 ? static_cast<std::uint32_t>(cols) : rows_.cols;
+    request.hidden = before.empty() ? 0 : static_cast<std::uint32_t>(cols);
+    request.score =
+        before.empty() ? static_cast<std::uint16_t>(plan.score.kind) : score_of_perceptron;
     request.norm = static_cast<std::uint16_t>(plan.score.norm);
     request.unit = plan.score.unit;
     request.queries = shared;

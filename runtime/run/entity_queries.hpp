@@ -8,8 +8,10 @@
 #include "runtime/nn/knowledge/known_answers.hpp"
 #include "runtime/nn/knowledge/triple_score.hpp"
 #include "runtime/partition/partition_book.hpp"
+#include "runtime/run/task/link_queries.hpp"
 #include "runtime/sample/mini_batch.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -21,6 +23,20 @@ namespace troupe {
 struct RankingPlan {
   nn::TripleScore score = {};
   nn::KnownAnswers known;  ///< triples, or links, of all roles, by global ids
+  /// Edge types of links, where these are of several: their numbers are relations of `known`.
+  std::vector<EdgeTypeId> relations = {};
+
+  std::uint32_t relation_of(EdgeTypeId links) const {
+    const auto found = std::ranges::find(relations, links);
+    return found == relations.end() ? 0 : static_cast<std::uint32_t>(found - relations.begin());
+  }
+};
+
+/// Rows that are compared, where they are not the learned rows of entities.
+struct ComparedRows {
+  std::uint32_t tensor = 0;  ///< number; 0: learned rows
+  std::uint32_t cols = 0;    ///< 0: as many as queries have
+  LinkWeights weights = {};  ///< of a perceptron, which needs `cols`
 };
 
 /// Columns of EntityQueries::take(): above and level with the tail, then with the head.
@@ -38,9 +54,8 @@ class EntityQueries {
   };
   /// \param outputs  of the batch's triples, as the knowledge task makes them, or of links, as
   ///   add_link_queries() does
-  /// \param tensor   whose rows are compared; 0: learned rows
   EntityQueries(const RankingPlan& plan, const PartitionBook& book, const SampledBatch& sampled,
-                ConstMatrix outputs, std::uint32_t tensor = 0);
+                ConstMatrix outputs, ComparedRows rows = {});
 
   /// Of both sides, one for each part that has entities.
   const std::vector<Question>& questions() const { return questions_; }
@@ -53,7 +68,7 @@ class EntityQueries {
   void add_side(const RankingPlan& plan, const PartitionBook& book, const SampledBatch& sampled,
                 ConstMatrix outputs, ReplacedEnd replaced);
 
-  std::uint32_t tensor_ = 0;
+  ComparedRows rows_;
   std::vector<Question> questions_;
   std::vector<ReplacedEnd> sides_;  ///< [questions]
   std::size_t missing_ = 0;

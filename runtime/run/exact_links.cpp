@@ -41,7 +41,7 @@ ExactLinks::ExactLinks(ExactLinkOptions options, std::shared_ptr<const nn::Netwo
 }
 
 std::size_t ExactLinks::made_cols() const {
-  return options_.cols + (ranks() ? link_query_cols(network_->options().out_dim) : 0);
+  return options_.cols + (ranks() ? link_query_cols(network_->options()) : 0);
 }
 
 Status ExactLinks::begin(const std::string& role, const Segment& parameters, std::uint32_t tensor) {
@@ -126,7 +126,13 @@ EntityQueries ExactLinks::queries(std::uint64_t block) {
     std::ranges::copy(made.row(i).first(options_.cols), kept->view().row(i).begin());
   }
   outputs_[block] = std::move(kept);
-  return {*options_.ranking, *options_.book, *sampled, std::as_const(asked).view(), tensor_};
+  const auto& model = network_->options();
+  ComparedRows rows{
+      .tensor = tensor_,
+      .cols = static_cast<std::uint32_t>(model.out_dim),
+      .weights = link_weights(model, network_->decoder_slice(parameters_.as<float>()))};
+  return {*options_.ranking, *options_.book, *sampled, std::as_const(asked).view(),
+          std::move(rows)};
 }
 
 void ExactLinks::rank(std::uint64_t block, const Matrix& counts) {

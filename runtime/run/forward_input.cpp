@@ -1,5 +1,6 @@
 #include "runtime/run/forward_input.hpp"
 
+#include <algorithm>
 #include <fmt/format.h>
 
 namespace troupe {
@@ -19,7 +20,10 @@ Status check_types(const nn::ModelOptions& model, const SampledBatch& sampled) {
                                       types.nodes.size(), types.edges.size(), model.layers,
                                       sampled.nodes.size(), sampled.edges.size(), sampled.hops));
   }
-  if (sampled.seed_type != types.seeds) {
+  const auto outputs = types.outputs();  // links of several edge types begin at several node types
+  const bool fits = sampled.links ? std::ranges::find(outputs, sampled.seed_type) != outputs.end()
+                                  : sampled.seed_type == types.seeds;
+  if (!fits) {
     return unfit(sampled, fmt::format("expected seeds of node type {}, found {}", raw(types.seeds),
                                       raw(sampled.seed_type)));
   }

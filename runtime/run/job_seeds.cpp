@@ -3,6 +3,7 @@
 #include "runtime/base/digest.hpp"
 #include "runtime/base/files.hpp"
 #include "runtime/data/table.hpp"
+#include "runtime/job/link_rules.hpp"
 #include "runtime/job/walk_positives.hpp"
 #include "runtime/run/edges_as_links.hpp"
 #include "runtime/run/original_rows.hpp"
@@ -10,6 +11,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <map>
 #include <numeric>
 #include <optional>
 #include <span>
@@ -151,7 +153,9 @@ Result<std::vector<OwnSeeds>> read_own_seeds(const Job& job, const GraphInfo& gr
   for (const auto& [role, files] : job.dataset.seeds) {
     const bool walks = job.task.from_walks && role == "train";
     OwnSeeds seeds{role, type, walks ? 1 : ends.size(), {}, {}};
-    auto ids = read_rows(files.ids, walks ? RowIds{ends.front()} : ends);
+    const auto walked =
+        walks ? type_of_pairs(job, graph, static_cast<EdgeTypeId>(type)) : NodeTypeId{};
+    auto ids = read_rows(files.ids, walks ? RowIds{graph.node_types[raw(walked)].count} : ends);
     if (!ids) {
       return std::move(ids).error().with(fmt::format("/dataset/seeds/{}", role));
     }
@@ -183,8 +187,12 @@ Result<SeedList> list_of_nodes(const PartitionedStore& store, OwnSeeds seeds) {
   return list;
 }
 
-Result<LinkList> list_of_links(const PartitionedStore& store, OwnSeeds seeds) {
-  const auto& type = store.info().edge_types[seeds.type];
+/// \param pairs_of  type of both ends; none: those that the edge type joins
+Result<LinkList> list_of_links(const PartitionedStore& store, OwnSeeds seeds,
+                               std::optional<NodeTypeId> pairs_of) {
+  SplitInfo::LinkRole role{.edge_type = static_cast<EdgeTypeId>(seeds.type)};
+  role.pairs_of = pairs_of;
+  const auto type = end_types_of(store.info(), role);
   RowIds sources;
   RowIds destinations;
   for (std::uint64_t row = 0; row < seeds.rows(); ++row) {
@@ -199,25 +207,63 @@ Result<LinkList> list_of_links(const PartitionedStore& store, OwnSeeds seeds) {
   }
   const auto rows = Segment::of(std::move(ends));
   const auto times = Segment::of(std::move(seeds.times));
-  return LinkList(static_cast<EdgeTypeId>(seeds.type), rows.as<std::uint64_t>(), 4,
-                  times.as<std::int64_t>(), {}, {rows.owner, times.owner});
+  LinkList list(static_cast<EdgeTypeId>(seeds.type), rows.as<std::uint64_t>(), 4,
+                times.as<std::int64_t>(), {}, {rows.owner, times.owner});
+  return pairs_of ? list.as_pairs_of(*pairs_of) : std::move(list);
+}
+
+/// Of nodes that walks begin at.
+std::optional<NodeTypeId> pairs_of_walks(const Job& job, const GraphInfo& graph,
+                                         const OwnSeeds& seeds) {
+  return job.task.from_walks && seeds.role == "train"
+             ? std::optional(type_of_pairs(job, graph, static_cast<EdgeTypeId>(seeds.type)))
+             : std::nullopt;
+}
+
+/// Links of the split that are along several edge types, type by type.
+Result<PartitionedStore> in_groups_of_types(const Job& job, PartitionedStore store) {
+  const auto* split = store.info().find_split(job.dataset.split);
+  const auto roles = split == nullptr ? std::map<std::string, SplitInfo::LinkRole>() : split->links;
+  for (const auto& [role, of_role] : roles) {
+    if (of_role.edge_types.empty()) {
+      continue;
+    }
+    TROUPE_ASSIGN_OR_RETURN(const auto links, store.links(job.dataset.split, role));
+    store = store.with_links(job.dataset.split, role, links_in_groups(links, of_role.edge_types));
+  }
+  return store;
 }
 
 }  // namespace
 
 Status count_own_seeds(const Job& job, GraphInfo& graph) {
   TROUPE_ASSIGN_OR_RETURN(const auto edges, edges_to_learn(job, graph));
-  if (edges) {
-    const auto& type = graph.edge_types[raw(*edges)];
-    const auto count = job.task.from_walks ? graph.node_types[raw(type.source)].count : type.count;
-    split_to_change(graph, job.dataset.split).links["train"] = {*edges, count, false, false};
+  if (!edges.empty()) {
+    std::uint64_t count = 0;
+    for (const auto edge_type : edges) {
+      count += graph.edge_types[raw(edge_type)].count;
+    }
+    if (job.task.from_walks) {
+      count = graph.node_types[raw(type_of_pairs(job, graph, edges.front()))].count;
+    }
+    auto& links = split_to_change(graph, job.dataset.split).links["train"];
+    links = {edges.front(), count, false, false};
+    if (job.task.from_walks) {
+      links.pairs_of = type_of_pairs(job, graph, edges.front());
+    }
+    if (edges.size() > 1) {
+      links.relations = edges.size();
+      links.edge_types = edges;
+    }
   }
   TROUPE_ASSIGN_OR_RETURN(const auto all, read_own_seeds(job, graph));
   for (const auto& seeds : all) {
     auto& split = split_to_change(graph, job.dataset.split);
     const bool times = !seeds.times.empty();
     if (job.task.links()) {
-      split.links[seeds.role] = {static_cast<EdgeTypeId>(seeds.type), seeds.rows(), times, false};
+      auto& links = split.links[seeds.role];
+      links = {static_cast<EdgeTypeId>(seeds.type), seeds.rows(), times, false};
+      links.pairs_of = pairs_of_walks(job, graph, seeds);
     } else {
       split.roles[seeds.role] = {static_cast<NodeTypeId>(seeds.type), seeds.rows(), times};
     }
@@ -227,16 +273,23 @@ Status count_own_seeds(const Job& job, GraphInfo& graph) {
 
 Result<PartitionedStore> with_own_seeds(const Job& job, PartitionedStore store) {
   TROUPE_ASSIGN_OR_RETURN(const auto edges, edges_to_learn(job, store.info()));
-  if (edges) {
-    TROUPE_ASSIGN_OR_RETURN(auto list, job.task.from_walks ? nodes_as_links(store, *edges)
-                                                           : edges_as_links(store, *edges));
+  if (job.task.predicts_links()) {
+    TROUPE_ASSIGN_OR_RETURN(store, in_groups_of_types(job, std::move(store)));
+  }
+  if (!edges.empty()) {
+    TROUPE_ASSIGN_OR_RETURN(
+        auto list,
+        job.task.from_walks
+            ? nodes_as_links(store, type_of_pairs(job, store.info(), edges.front()), edges.front())
+            : edges_as_links(store, edges));
     store = store.with_links(job.dataset.split, "train", std::move(list));
   }
   TROUPE_ASSIGN_OR_RETURN(auto all, read_own_seeds(job, store.info()));
   for (auto& seeds : all) {
     const auto role = seeds.role;
     if (job.task.links()) {
-      TROUPE_ASSIGN_OR_RETURN(auto list, list_of_links(store, std::move(seeds)));
+      const auto pairs_of = pairs_of_walks(job, store.info(), seeds);
+      TROUPE_ASSIGN_OR_RETURN(auto list, list_of_links(store, std::move(seeds), pairs_of));
       store = store.with_links(job.dataset.split, role, std::move(list));
     } else {
       TROUPE_ASSIGN_OR_RETURN(auto list, list_of_nodes(store, std::move(seeds)));

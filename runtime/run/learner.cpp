@@ -14,6 +14,7 @@ TaskOptions task_options(const LearnerOptions& options) {
   return {.kind = options.task,
           .loss = options.loss,
           .pos_weight = options.pos_weight,
+          .delta = options.delta,
           .link_loss = options.link_loss,
           .knowledge = options.knowledge};
 }

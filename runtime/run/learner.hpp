@@ -33,6 +33,7 @@ struct LearnerOptions {
   nn::ScheduleOptions schedule = {};
   std::uint32_t epochs = 1;  ///< of the job, for the schedule
   double pos_weight = 1;     ///< of positive targets, with "bce_logits"
+  double delta = 1;          ///< with "huber"
   double clip = 0;           ///< longest mean gradient; 0: not clipped
   std::string task = "node";
   nn::LinkLossOptions link_loss = {};

@@ -130,6 +130,46 @@ Scores score_among_all(ConstMatrix outputs, std::span<const std::int64_t> seen) 
   return scores;
 }
 
+/// Means over edge types, in their order, then the scores of each.
+Scores score_groups(const LinkScoring& how, ConstMatrix outputs,
+                    std::span<const std::int64_t> seen) {
+  Scores all;
+  std::vector<std::pair<std::string, double>> each;
+  std::vector<std::pair<std::string, std::pair<double, double>>> sums;  // by name: sum and number
+  const auto take = [&](const std::string& group, const std::string& name, double value) {
+    each.emplace_back(fmt::format("{}.{}", group, name), value);
+    auto found = std::ranges::find(sums, name, [](const auto& sum) { return sum.first; });
+    if (found == sums.end()) {
+      found = sums.insert(sums.end(), {name, {0, 0}});
+    }
+    found->second.first += value;
+    found->second.second += 1;
+  };
+  for (const auto& group : how.groups) {
+    const auto rows = outputs.slice(group.first, group.count);
+    const auto of_rows = seen.subspan(group.first, group.count);
+    const auto scores =
+        how.all ? score_among_all(rows, of_rows) : score_ranked(drawn_links(rows, of_rows), true);
+    all.labelled += scores.labelled;
+    if (scores.auc) {
+      take(group.name, "auc", *scores.auc);
+    }
+    for (const auto& [name, value] : scores.more) {
+      take(group.name, name, value);
+    }
+  }
+  for (const auto& [name, sum] : sums) {
+    const auto mean = sum.first / sum.second;
+    if (name == "auc") {
+      all.auc = mean;
+    } else {
+      all.more.emplace_back(name, mean);
+    }
+  }
+  all.more.insert(all.more.end(), each.begin(), each.end());
+  return all;
+}
+
 /// Of one column: 1 - squares / squares of the distance from the mean; nothing where all are equal.
 std::optional<double> determination(ConstMatrix outputs, std::span<const float> numbers,
                                     std::size_t column) {
@@ -222,6 +262,9 @@ Scores score_seeds(ConstMatrix logits, std::span<const std::int64_t> labels) {
 
 Scores score_links(const LinkScoring& how, ConstMatrix outputs,
                    std::span<const std::int64_t> seen) {
+  if (how.kind == LinkScoring::Kind::ranked && !how.groups.empty()) {
+    return score_groups(how, outputs, seen);
+  }
   if (how.kind == LinkScoring::Kind::ranked) {
     if (how.all) {
       return score_among_all(outputs, seen);

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 namespace troupe {
@@ -39,12 +40,20 @@ struct LinkScoring {
       false;  ///< of `ranked`: outputs end with counts of all nodes, which links are ranked among
   std::uint64_t rows = 0;                ///< positions that there are outputs of
   std::optional<GivenPairs> given = {};  ///< of `ranked`; none: outputs are of drawn links too
-  std::span<const float> labels = {};    ///< [rows] of the others
+  /// Of `ranked`: links of one edge type, with its name, where there are several.
+  struct Group {
+    std::string name;
+    std::uint64_t first = 0;  ///< row
+    std::uint64_t count = 0;
+  };
+  std::vector<Group> groups = {};
+  std::span<const float> labels = {};           ///< [rows] of the others
   std::shared_ptr<const void> owner = nullptr;  ///< keeps the labels
 };
 
 /// \param outputs  `ranked`: a link's score, then those of its drawn ones, or one of each given pair
 /// \param seen     [rows] -1: the row was left out of a partial evaluation
+/// \returns of groups the means over those that have the score, then theirs as "NAME.SCORE"
 Scores score_links(const LinkScoring& how, ConstMatrix outputs, std::span<const std::int64_t> seen);
 
 }  // namespace troupe

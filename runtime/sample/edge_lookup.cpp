@@ -58,6 +58,8 @@ EdgeLookup::EdgeLookup(const PartitionBook& book, const EdgeTypeInfo& type, Edge
     places_.push_back(static_cast<std::uint64_t>(at - asked.begin()));
   }
   ends_ = {std::vector<NodeId>(asked.size(), unknown), std::vector<NodeId>(asked.size(), unknown)};
+  parts_.resize(asked.size());
+  entries_.resize(asked.size());
 }
 
 Status EdgeLookup::answer(PartId part, const EdgesFound& found) {
@@ -80,11 +82,16 @@ Status EdgeLookup::answer(PartId part, const EdgesFound& found) {
     }
     ends_.sources[place] = found.sources[i];
     ends_.destinations[place] = found.destinations[i];
+    parts_[place] = part;
+    if (!found.entries.empty()) {
+      entries_[place] = found.entries[i];
+    }
   }
+  all_say_where_ = all_say_where_ && found.entries.size() == count;
   return ok_status();
 }
 
-Result<EdgeNodes> EdgeLookup::take() && {
+Status EdgeLookup::check_found() const {
   const auto missing = std::ranges::find(ends_.sources, unknown);
   if (missing != ends_.sources.end()) {
     const auto place = static_cast<std::size_t>(missing - ends_.sources.begin());
@@ -94,6 +101,26 @@ Result<EdgeNodes> EdgeLookup::take() && {
                     "out, as a loop, a parallel edge or a link of an edge split",
                     raw(question_.edges[place]), name_));
   }
+  return ok_status();
+}
+
+Result<EdgePlaces> EdgeLookup::take_places() && {
+  TROUPE_RETURN_IF_ERROR(check_found());
+  if (!all_say_where_) {
+    return Error(
+        Errc::unimplemented,
+        fmt::format("edges: rows of type {} by edge id need holders of this version", name_));
+  }
+  EdgePlaces places;
+  for (const auto place : places_) {
+    places.parts.push_back(parts_[place]);
+    places.entries.push_back(entries_[place]);
+  }
+  return places;
+}
+
+Result<EdgeNodes> EdgeLookup::take() && {
+  TROUPE_RETURN_IF_ERROR(check_found());
   EdgeNodes nodes;
   nodes.sources.reserve(places_.size());
   nodes.destinations.reserve(places_.size());

@@ -50,7 +50,13 @@ struct EdgeNodes {
   std::vector<NodeId> destinations;  ///< Global ids of its destination type
 };
 
-/// Ends of edges.
+/// Where rows of edges' tables lie, by the order in which the edges were given.
+struct EdgePlaces {
+  std::vector<PartId> parts;
+  std::vector<std::uint64_t> entries;  ///< [parts] rows of the part's tables
+};
+
+/// Ends of edges, or where their rows lie.
 /// Lifecycle: question() goes to every part; answer() for each; then take()
 /// Borrows:   the book
 class EdgeLookup {
@@ -65,8 +71,13 @@ class EdgeLookup {
   /// In the order of the edges.
   /// \errors not_found: an edge that no part has
   Result<EdgeNodes> take() &&;
+  /// The same of rows.
+  /// \errors those of take(); unimplemented: a holder does not say where
+  Result<EdgePlaces> take_places() &&;
 
  private:
+  Status check_found() const;
+
   static constexpr NodeId unknown{~std::uint64_t{0}};
 
   const PartitionBook& book_;
@@ -74,8 +85,11 @@ class EdgeLookup {
   NodeTypeId destination_type_;
   std::string name_;  ///< Of the edge type
   FindEdges question_;
-  std::vector<std::uint64_t> places_;  ///< [edges] in the question
-  EdgeNodes ends_;                     ///< [question]
+  std::vector<std::uint64_t> places_;        ///< [edges] in the question
+  EdgeNodes ends_;                           ///< [question]
+  std::vector<PartId> parts_ = {};           ///< [question]
+  std::vector<std::uint64_t> entries_ = {};  ///< [question]
+  bool all_say_where_ = true;
 };
 
 }  // namespace troupe

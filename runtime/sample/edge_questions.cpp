@@ -138,6 +138,7 @@ Result<EdgesFound> find_edges(const Part& part, const FindEdges& request) {
     found.places.push_back(*place);
     found.sources.push_back(in ? neighbour : node);
     found.destinations.push_back(in ? node : neighbour);
+    found.entries.push_back(entry);
   }
   return found;
 }

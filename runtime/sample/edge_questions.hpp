@@ -32,6 +32,8 @@ struct EdgesFound {
   std::vector<std::uint64_t> places;  ///< In the request
   std::vector<NodeId> sources;        ///< [places] global ids
   std::vector<NodeId> destinations;   ///< [places]
+  std::vector<std::uint64_t> entries =
+      {};  ///< [places] in the part's main lists: rows of its tables
 };
 
 /// \errors invalid_argument: no such edge type, a node that the part does not own; failed_precondition: no

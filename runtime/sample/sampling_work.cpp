@@ -89,8 +89,8 @@ void SamplingWork::grow() {
 
 /// Walks begin at the sources of the positive links, whose place pairs of walks take.
 void SamplingWork::walk_first() {
-  const auto& type = inputs_.graph->edge_types[raw(positives_->edge_type)];
-  walks_.emplace(*inputs_.graph, *inputs_.book, inputs_.options, key_, type.source,
+  const auto types = end_types(*inputs_.graph, *inputs_.options->links, positives_->edge_type);
+  walks_.emplace(*inputs_.graph, *inputs_.book, inputs_.options, key_, types.source,
                  std::exchange(positives_->sources, {}), *inputs_.halos, inputs_.scratch);
 }
 

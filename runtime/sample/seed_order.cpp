@@ -8,6 +8,12 @@
 #include <utility>
 
 namespace troupe {
+namespace {
+
+/// StreamName::hop of the order of batches of several edge types.
+constexpr std::uint8_t hop_of_groups = 2;
+
+}  // namespace
 
 SeedOrder::SeedOrder(std::shared_ptr<const SeedList> seeds, std::uint64_t batch_size,
                      std::uint64_t job_seed, bool shuffle, SeedShares shares, ShortBatch last)
@@ -30,6 +36,8 @@ SeedOrder::SeedOrder(std::shared_ptr<const LinkList> links, std::uint64_t batch_
                 std::move(shares), last) {
   links_ = std::move(links);
   TROUPE_ASSERT(links_ != nullptr, "a seed order needs a list of links");
+  TROUPE_ASSERT(links_->groups().empty() || shares_.empty(), "shares of links of several types",
+                links_->groups().size(), shares_.size());
 }
 
 std::uint64_t SeedOrder::num_seeds() const {
@@ -37,10 +45,16 @@ std::uint64_t SeedOrder::num_seeds() const {
 }
 
 std::uint64_t SeedOrder::num_batches() const {
+  std::uint64_t batches = 0;
+  if (links_ && !links_->groups().empty()) {
+    for (const auto& group : links_->groups()) {
+      batches += batches_of(group.count);
+    }
+    return batches;
+  }
   if (shares_.empty()) {
     return batches_of(num_seeds());
   }
-  std::uint64_t batches = 0;
   for (const auto& share : shares_) {
     batches += batches_of(share.size());
   }
@@ -52,22 +66,44 @@ std::uint64_t SeedOrder::num_steps(std::uint32_t world) const {
   return num_batches() / world + (num_batches() % world != 0 ? 1 : 0);
 }
 
+SeedOrder::Place SeedOrder::place_of(std::uint32_t epoch, std::uint64_t number) const {
+  if (!links_ || links_->groups().empty()) {
+    const auto rank = shares_.empty() ? 0 : number % shares_.size();
+    return {.first = 0,
+            .count = shares_.empty() ? num_seeds() : shares_[rank].size(),
+            .batch = shares_.empty() ? number : number / shares_.size(),
+            .type = links_ ? raw(links_->edge_type()) : raw(seeds_->node_type)};
+  }
+  const StreamName name{
+      .domain = Domain::seed_order, .type = 0, .hop = hop_of_groups, .epoch = epoch, .batch = 0};
+  const Permutation order(stream_key(job_seed_, name), num_batches());
+  auto batch = shuffle_ ? order(number) : number;
+  for (const auto& group : links_->groups()) {
+    if (batch < batches_of(group.count)) {
+      return {group.first, group.count, batch, raw(group.edge_type)};
+    }
+    batch -= batches_of(group.count);
+  }
+  TROUPE_ASSERT(false, "a batch of a group", number);
+  return {};
+}
+
 PooledVector<std::uint64_t> SeedOrder::positions(std::uint32_t epoch, std::uint64_t number) const {
   TROUPE_ASSERT(number < num_batches(), "batch past the end", number, num_batches());
   const auto rank = shares_.empty() ? 0 : number % shares_.size();
-  const auto all = shares_.empty() ? num_seeds() : shares_[rank].size();
-  const auto first = (shares_.empty() ? number : number / shares_.size()) * batch_size_;
-  const auto count = std::min(batch_size_, all - first);
+  const auto place = place_of(epoch, number);
+  const auto first = place.batch * batch_size_;
+  const auto count = std::min(batch_size_, place.count - first);
   const StreamName name{.domain = Domain::seed_order,
-                        .type = links_ ? raw(links_->edge_type()) : raw(seeds_->node_type),
+                        .type = place.type,
                         .hop = static_cast<std::uint8_t>(shares_.empty() ? 0 : 1),
                         .epoch = epoch,
                         .batch = rank};
-  const Permutation order(stream_key(job_seed_, name), all);
+  const Permutation order(stream_key(job_seed_, name), place.count);
   PooledVector<std::uint64_t> positions(count);
   for (std::uint64_t i = 0; i < count; ++i) {
     const auto at = shuffle_ ? order(first + i) : first + i;
-    positions[i] = shares_.empty() ? at : shares_[rank][at];
+    positions[i] = place.first + (shares_.empty() ? at : shares_[rank][at]);
   }
   return positions;
 }
@@ -101,16 +137,21 @@ OrderedSeeds SeedOrder::seeds_of(std::uint32_t epoch, std::uint64_t number) cons
   };
   if (!links_) {
     pick(seeds_->global, seeds.nodes);
-    pick(seeds_->times, seeds.times);
+    if (with_times_) {
+      pick(seeds_->times, seeds.times);
+    }
     return seeds;
   }
   auto& links = *seeds.links;
+  links.edge_type = links_->edge_type_at(at.front());
   for (const std::uint64_t position : at) {
     const auto link = links_->at(position);
     links.sources.push_back(link.source);
     links.destinations.push_back(link.destination);
   }
-  pick(links_->times(), links.times);
+  if (with_times_) {
+    pick(links_->times(), links.times);
+  }
   pick(links_->labels(), links.labels);
   return seeds;
 }

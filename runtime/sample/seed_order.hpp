@@ -29,6 +29,8 @@ enum class ShortBatch : std::uint8_t { kept, dropped };
 
 /// Batch b belongs to rank b mod W. `seed_order: "global"`: it is batch b of the permuted list.
 /// "local": it is batch b / W of the rank's own permuted share, so it depends on the partition.
+/// A list of links of several edge types makes batches of one type each: those that the type's links
+/// alone would make, in a permuted order of all batches of the epoch.
 /// Threads: immutable; any number at once.
 class SeedOrder {
  public:
@@ -37,9 +39,12 @@ class SeedOrder {
   ///   inside the shares. Or none: "global"
   SeedOrder(std::shared_ptr<const SeedList> seeds, std::uint64_t batch_size, std::uint64_t job_seed,
             bool shuffle, SeedShares shares = {}, ShortBatch last = ShortBatch::kept);
-  /// Of links.
+  /// Of links. \requires no shares of links of several edge types
   SeedOrder(std::shared_ptr<const LinkList> links, std::uint64_t batch_size, std::uint64_t job_seed,
             bool shuffle, SeedShares shares = {}, ShortBatch last = ShortBatch::kept);
+
+  /// Batches come without the times of the list: they have one for all seeds, or none.
+  void leave_out_times() { with_times_ = false; }
 
   std::uint64_t num_seeds() const;
   /// Batches of one epoch over all ranks; the last may be short where it is kept. 0 without seeds.
@@ -62,6 +67,14 @@ class SeedOrder {
   OrderedSeeds no_seeds() const;
 
  private:
+  /// Where a batch lies.
+  struct Place {
+    std::uint64_t first = 0;  ///< position of the seeds that it is among
+    std::uint64_t count = 0;  ///< of these
+    std::uint64_t batch = 0;  ///< number among their batches
+    std::uint16_t type = 0;   ///< of the stream that permutes them
+  };
+  Place place_of(std::uint32_t epoch, std::uint64_t number) const;
   std::uint64_t batches_of(std::uint64_t seeds) const {
     const bool short_one = last_ == ShortBatch::kept && seeds % batch_size_ != 0;
     return seeds / batch_size_ + (short_one ? 1 : 0);
@@ -74,6 +87,7 @@ class SeedOrder {
   std::uint64_t job_seed_;
   bool shuffle_;
   ShortBatch last_;
+  bool with_times_ = true;
 };
 
 }  // namespace troupe

@@ -182,6 +182,7 @@ struct Fields<RankEntities> {
                                      field::value("norm", &RankEntities::norm),
                                      field::value("unit", &RankEntities::unit),
                                      field::value("tensor", &RankEntities::tensor),
+                                     field::value("hidden", &RankEntities::hidden),
                                      field::array<float>(0, &RankEntities::queries),
                                      field::array(1, &RankEntities::keys),
                                      field::array(2, &RankEntities::offsets),

@@ -284,9 +284,18 @@ Seeds some_seeds(std::size_t count, std::size_t cols) {
   return seeds;
 }
 
-nn::SeedLoss loss_of(const Seeds& seeds, nn::SeedLossKind kind) {
-  nn::SeedLoss loss{.kind = kind, .row_of_seed = seeds.row_of_seed, .pos_weight = 1.5F};
-  if (kind == nn::SeedLossKind::cross_entropy) {
+/// A kind of loss, and of numbers its rule.
+struct LossCase {
+  nn::SeedLossKind kind;
+  nn::NumberLoss numbers = {};
+};
+
+nn::SeedLoss loss_of(const Seeds& seeds, const LossCase& one) {
+  nn::SeedLoss loss{.kind = one.kind,
+                    .row_of_seed = seeds.row_of_seed,
+                    .pos_weight = 1.5F,
+                    .of_numbers = one.numbers};
+  if (one.kind == nn::SeedLossKind::cross_entropy) {
     loss.labels = seeds.labels;
   } else {
     loss.targets = seeds.targets.view();
@@ -294,15 +303,20 @@ nn::SeedLoss loss_of(const Seeds& seeds, nn::SeedLossKind kind) {
   return loss;
 }
 
-constexpr std::array all_losses{nn::SeedLossKind::cross_entropy, nn::SeedLossKind::bce_logits,
-                                nn::SeedLossKind::squared_error};
+constexpr std::array all_losses{
+    LossCase{nn::SeedLossKind::cross_entropy},
+    LossCase{nn::SeedLossKind::bce_logits},
+    LossCase{nn::SeedLossKind::numbers},
+    LossCase{nn::SeedLossKind::numbers, {nn::NumberRule::absolute}},
+    LossCase{nn::SeedLossKind::numbers, {nn::NumberRule::huber, 7.5}},
+};
 
 struct Computed {
   nn::LossResult result;
   std::vector<float> grad;
 };
 
-Computed on_cpu(const Seeds& seeds, nn::SeedLossKind kind) {
+Computed on_cpu(const Seeds& seeds, const LossCase& kind) {
   Matrix grad(seeds.rows.rows(), seeds.rows.cols());
   const auto result = nn::seed_loss(loss_of(seeds, kind), seeds.rows.view(), grad.view());
   const auto flat = std::as_const(grad).view().flat();
@@ -310,11 +324,11 @@ Computed on_cpu(const Seeds& seeds, nn::SeedLossKind kind) {
 }
 
 TEST_P(LossOps, OverSeedsHaveTheBitsOfTheCpuAndNearThemOnAGpu) {
-  for (const nn::SeedLossKind kind : all_losses) {
+  for (const LossCase& kind : all_losses) {
     for (const std::size_t count : {1U, 2U, 31U, 32U, 33U, 257U, 1023U}) {
       for (const std::size_t cols : {1U, 2U, 33U, 47U}) {
-        SCOPED_TRACE(
-            fmt::format("loss {}, {} seeds, {} columns", static_cast<int>(kind), count, cols));
+        SCOPED_TRACE(fmt::format("loss {}.{}, {} seeds, {} columns", static_cast<int>(kind.kind),
+                                 static_cast<int>(kind.numbers.rule), count, cols));
         const Seeds seeds = some_seeds(count, cols);
         const Computed expected = on_cpu(seeds, kind);
         const auto ops = on(count).block_ops();
@@ -357,7 +371,7 @@ TEST_P(LossOps, OfUnknownLabelsIsNothing) {
 /// A set of functions on the CPU computes what a device does: the lists by row are not needed there.
 TEST(SeedLoss, OfBlockOperationsOnTheCpuIsTheFunction) {
   const Seeds seeds = some_seeds(33, 4);
-  for (const nn::SeedLossKind kind : all_losses) {
+  for (const LossCase& kind : all_losses) {
     const Computed expected = on_cpu(seeds, kind);
     nn::CpuBlockOps ops;
     Matrix grad(seeds.rows.rows(), seeds.rows.cols());

@@ -106,6 +106,76 @@ class Calls(support.Scratch):
                 place = np.flatnonzero((self.arrays["bought_when"] == time) & (self.arrays["bought_value"] == label))
                 np.testing.assert_array_equal(self.arrays["bought"][:, place[0]], pair)
 
+    def test_original_ids_are_found(self):
+        def train(session):
+            ids = [7, 0, 59, 7]
+            nodes = session.find_nodes(ids, "user")
+            np.testing.assert_array_equal(session.read_rows(nodes, "user").original_ids, ids)
+            self.assertEqual(len(session.find_nodes([], "user")), 0)
+            for wrong in ([60], [-1]):
+                with self.assertRaisesRegex(troupe.Error, "60"):
+                    session.find_nodes(wrong, "user")
+            with self.assertRaisesRegex(TypeError, "whole numbers"):
+                session.find_nodes([0.5], "user")
+
+        self.run_job(train, self.toy)
+
+    def test_shares_of_ids_and_masks_cover_all_once(self):
+        ids = np.array([5, 59, 5, 0, 33, 12, 40])
+        mask = np.zeros(60, bool)
+        mask[ids] = True
+        bought = np.arange(0, 400, 7)
+        bought_mask = np.zeros(400, bool)
+        bought_mask[bought] = True
+        shares = {}
+
+        def train(session):
+            for way in ("even", "local"):
+                mine = {
+                    "nodes": session.split_nodes(ids, way, "user"),
+                    "mask": session.split_nodes(mask, way, "user"),
+                    "seeds": session.split_seeds("train", way),
+                }
+                for name, share in mine.items():
+                    np.testing.assert_array_equal(session.find_nodes(share.original_ids, "user"), share.nodes)
+                    shares[way, name, session.rank] = share.original_ids
+                shares[way, "edges", session.rank] = session.split_edges(bought, way, "buys")
+                shares[way, "edge mask", session.rank] = session.split_edges(bought_mask, way, "buys")
+            np.testing.assert_array_equal(mine["seeds"].original_ids, session.split_seeds("train", "local").original_ids)
+            with self.assertRaisesRegex(ValueError, 'expected "even" or "local", got .near.'):
+                session.split_nodes(ids, "near", "user")
+            with self.assertRaisesRegex(troupe.Error, "mask"):
+                session.split_nodes(mask[:5], node_type="user")
+            with self.assertRaisesRegex(troupe.Error, "expected a job of links"):
+                session.split_links("train")
+
+        self.run_job(train, self.toy)
+        whole = {"nodes": ids, "mask": np.flatnonzero(mask), "seeds": self.arrays["train"], "edges": bought,
+                 "edge mask": bought}
+        for way in ("even", "local"):
+            for name, wanted in whole.items():
+                both = np.concatenate([shares[way, name, rank] for rank in range(2)])
+                np.testing.assert_array_equal(np.sort(both), np.sort(wanted), f"{way} {name}")
+        np.testing.assert_array_equal(np.concatenate([shares["even", "nodes", r] for r in range(2)]), ids)
+
+    def test_shares_of_links_cover_all_once(self):
+        shares = {}
+
+        def train(session):
+            for way in ("even", "local"):
+                shares[way, session.rank] = session.split_links("train", way)
+            np.testing.assert_array_equal(shares["even", session.rank].nodes, session.links("train").nodes)
+            self.assertIsNone(session.links("train").edge_types)
+
+        self.run_job(train, self.toy, task__kind="link", dataset__split="bought", sample__batch_size=25)
+        for way in ("even", "local"):
+            ends = np.concatenate([shares[way, r].original_ids for r in range(2)], axis=1)
+            values = np.concatenate([shares[way, r].labels for r in range(2)])
+            for pair, value in zip(ends.T, values):
+                place = np.flatnonzero(self.arrays["bought_value"] == value)
+                self.assertTrue((self.arrays["bought"][:, place].T == pair).all(axis=1).any())
+            self.assertEqual(ends.shape, self.arrays["bought"].shape)
+
     def test_rows_columns_and_neighbors_of_any_nodes(self):
         def train(session):
             seeds = session.seeds("train")

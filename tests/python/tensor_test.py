@@ -77,6 +77,26 @@ class Tensors(support.Scratch):
 
         self.run_job(train, self.toy)
 
+    def test_columns_of_edges_are_read_by_edge_id(self):
+        def train(session):
+            rating = session.tensor("rating", edge_type="buys")
+            self.assertEqual((rating.dtype, rating.shape, len(rating), rating.read_only), ("f64", (), 400, True))
+            ids = np.arange(400)[::-1]
+            np.testing.assert_array_equal(rating.read(ids), self.arrays["rating"][ids])
+            np.testing.assert_array_equal(rating.read(slice(3, 6)), self.arrays["rating"][3:6])
+            with self.assertRaisesRegex(troupe.Error, "which is read only"):
+                rating.write([0], [1])
+            with self.assertRaisesRegex(troupe.Error, "rows below 400"):
+                rating.read([400])
+            with self.assertRaisesRegex(troupe.Error, "of edge type buys: the graph has none"):
+                session.tensor("small", edge_type="buys")
+            if session.rank == 0:
+                rating.export(self.path("rating.npy"))
+                np.testing.assert_array_equal(np.load(self.path("rating.npy")), self.arrays["rating"])
+            session.barrier()
+
+        self.run_job(train, self.toy)
+
     def test_exports_are_in_the_order_of_original_ids_and_start_alike(self):
         def train(session):
             noise = session.tensor("noise", (3,), node_type="item", init=("normal", 2))

@@ -1,7 +1,10 @@
 // Whole runs and sessions whose batches have named columns: the same bits whatever the layout.
 #include "tests/sim/heterogeneous_run.hpp"
 #include "tests/sim/session_support.hpp"
+#include "tests/support/npy_reader.hpp"
 
+#include <filesystem>
+#include <fmt/format.h>
 #include <mutex>
 #include <optional>
 
@@ -102,6 +105,63 @@ Status take_columns(Session& session, std::mutex& mutex, std::uint64_t& rows) {
   EXPECT_EQ(ages.as<std::int64_t>()[1], found.columns[0].as<std::int64_t>()[1]);
   EXPECT_ERROR(session.read_column("agee", nodes), Errc::not_found, "\"agee\" of node type author");
   return session.status();
+}
+
+/// Columns of edges are tensors that are read by original edge id, wherever the edges lie.
+Status read_edges_by_id(Session& session) {
+  TROUPE_ASSIGN_OR_RETURN(auto kind, session.column("kind", EdgeTypeId{0}));
+  const auto count = session.graph().edge_types[0].count;
+  EXPECT_EQ(kind.rows(), count);
+  EXPECT_TRUE(kind.read_only());
+  EXPECT_EQ(kind.row_bytes(), 3U);
+  std::vector<std::uint64_t> ids;
+  for (std::uint64_t i = 0; i < 2 * count; ++i) {
+    ids.push_back(i * 131 % count);  // all of them, in another order, each twice or more
+  }
+  TROUPE_ASSIGN_OR_RETURN(const auto rows, kind.read(ids));
+  EXPECT_EQ(rows.rows, ids.size());
+  const auto bytes = rows.as<std::uint8_t>();
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    EXPECT_EQ(bytes[3 * i] + 256U * bytes[3 * i + 1], ids[i]);
+    EXPECT_EQ(bytes[3 * i + 2], 7);
+  }
+  TROUPE_ASSIGN_OR_RETURN(const auto some, kind.read_range(5, 3));
+  EXPECT_EQ(some.as<std::uint8_t>()[0], 5);
+  TROUPE_ASSIGN_OR_RETURN(const auto none, kind.read(std::span<const std::uint64_t>()));
+  EXPECT_EQ(none.rows, 0U);
+  EXPECT_ERROR(kind.read(std::vector<std::uint64_t>{count}), Errc::invalid_argument,
+               "expected rows below");
+  EXPECT_ERROR(kind.put(std::vector<std::uint64_t>{0}, DType::u8, {}, false),
+               Errc::failed_precondition, "read only");
+  EXPECT_ERROR(session.column("kinds", EdgeTypeId{0}), Errc::not_found,
+               "\"kinds\" of edge type writes");
+  EXPECT_ERROR(session.column("kind", EdgeTypeId{99}), Errc::invalid_argument,
+               "expected an edge type");
+  return ok_status();
+}
+
+TEST_F(ColumnSession, ColumnsOfEdgesAreReadByEdgeId) {
+  for (const testing::Overrides& layout :
+       std::vector<testing::Overrides>{{"cluster.trainers_per_host=2", "partition.parts=1"},
+                                       {"cluster.hosts=2", "partition.parts=3"},
+                                       {"cluster.hosts=2", "cluster.replicas=2"},
+                                       {"cluster.hosts=2", "sample.edge_dir=out"},
+                                       {"cluster.hosts=2", "cluster.placement=server_client"}}) {
+    SCOPED_TRACE(layout.back());
+    const auto ran = run(job(layout), [&](Session& session) -> Status {
+      TROUPE_RETURN_IF_ERROR(read_edges_by_id(session));
+      const auto file = folder_.path() / fmt::format("kind-{}.npy", raw(session.rank()));
+      std::filesystem::remove(file);
+      TROUPE_ASSIGN_OR_RETURN(const auto kind, session.column("kind", EdgeTypeId{0}));
+      TROUPE_RETURN_IF_ERROR(kind.export_npy(file));
+      const auto written = testing::read_npy(file);
+      const auto bytes = written.as<std::uint8_t>();
+      EXPECT_EQ(bytes.size(), 3 * kind.rows());
+      EXPECT_EQ(bytes[3 * 300] + 256U * bytes[3 * 300 + 1], 300U);
+      return ok_status();
+    });
+    ASSERT_OK(ran.status);
+  }
 }
 
 TEST_F(ColumnSession, BatchesAndRowsHaveThem) {

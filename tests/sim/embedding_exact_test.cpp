@@ -4,12 +4,18 @@
 #include "runtime/run/node_request.hpp"
 #include "runtime/run/table_source.hpp"
 #include "tests/sim/heterogeneous_support.hpp"
+#include "tests/sim/link_files.hpp"
 #include "tests/sim/sim_support.hpp"
 #include "tests/support/expect.hpp"
 
+#include <algorithm>
+#include <filesystem>
 #include <fmt/format.h>
+#include <map>
 #include <memory>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace troupe {
@@ -175,6 +181,92 @@ TEST(FilesOfLearnedRows, AreNamedInOneLine) {
   for (const char* wrong : {"learned-0.bin", "learned-0.bin x abc", "learned-1.bin 7 def",
                             "../learned-0.bin 7 def", "learned-0.bin 7 def more"}) {
     EXPECT_ERROR(files_of_text(wrong), Errc::data_corruption, "learned-0.bin");
+  }
+}
+
+// ---- links ----
+
+using LinkEnds = std::pair<std::int64_t, std::int64_t>;
+
+/// Links within a class: node i with one that is 3 or 9 further.
+class LearnedLinksExactly : public LearnedRowsExactly {
+ protected:
+  void SetUp() override {
+    LearnedRowsExactly::SetUp();
+    for (const std::string role : {"train", "val", "test"}) {
+      auto& links = links_[role];
+      std::vector<std::int64_t> ends;
+      for (std::int64_t i = role == "train" ? 0 : role == "val" ? 1 : 2; i < 290; i += 3) {
+        for (const std::int64_t other : {i + 3, (i + 9) % 300}) {
+          links.emplace_back(i, other);
+          ends.insert(ends.end(), {i, other});
+        }
+      }
+      testing::write_numbers(scratch_.path() / (role + ".npy"), 2, ends);
+    }
+  }
+
+  Result<RunResult> learn(const Settings& settings) {
+    Settings all{"task.kind=unsupervised", "task.negatives.kind=triplet", "eval.ranks=all",
+                 "eval.metric=mrr", "train.optimizer.lr=0.01"};
+    for (const auto& [role, links] : links_) {
+      all.push_back(
+          fmt::format("dataset.seeds.{}={}", role, (scratch_.path() / (role + ".npy")).string()));
+    }
+    all.insert(all.end(), settings.begin(), settings.end());
+    return train(all);
+  }
+  /// From the rows that the run leaves: each link's ends ranked one by one.
+  double slow_mrr(ConstMatrix rows) const {
+    std::set<LinkEnds> known;
+    for (const auto& [role, links] : links_) {
+      known.insert(links.begin(), links.end());
+    }
+    const auto score = [&](std::int64_t u, std::int64_t v) {
+      double sum = 0;
+      for (std::size_t c = 0; c < rows.cols; ++c) {
+        sum += double{rows.row(static_cast<std::size_t>(u))[c]} *
+               rows.row(static_cast<std::size_t>(v))[c];
+      }
+      return sum;
+    };
+    double sum = 0;
+    for (const auto& [u, v] : links_.at("test")) {
+      for (const bool of_source : {false, true}) {
+        double rank = 1;
+        for (std::int64_t other = 0; other < 300; ++other) {
+          const LinkEnds link = of_source ? LinkEnds{other, v} : LinkEnds{u, other};
+          rank += !known.contains(link) && score(link.first, link.second) > score(u, v) ? 1 : 0;
+        }
+        sum += 1 / rank;
+      }
+    }
+    return sum / (2.0 * static_cast<double>(links_.at("test").size()));
+  }
+
+  std::map<std::string, std::vector<LinkEnds>> links_;
+};
+
+TEST_F(LearnedLinksExactly, AreRankedByTheRowsThatTheyGive) {
+  ASSERT_OK_AND_ASSIGN(const auto one, learn({"cluster.trainers_per_host=2", "partition.parts=1"}));
+  ASSERT_TRUE(one.outputs && one.record.test);
+  EXPECT_EQ(one.outputs->rows(), 300U);
+  EXPECT_NEAR(*one.record.test->by_name("mrr"), slow_mrr(one.outputs->view()), 1e-3);
+  EXPECT_GT(*one.record.test->auc, 0.5);
+  for (const Settings& layout : std::vector<Settings>{
+           {"cluster.hosts=2", "partition.parts=3"},
+           {"cluster.hosts=2", "partition.parts=2", "cluster.threads=1"},
+           {"cluster.hosts=2", "partition.parts=2", "cluster.replicas=2"},
+           {"cluster.hosts=2", "cluster.placement=server_client", "partition.parts=2"}}) {
+    SCOPED_TRACE(layout.back());
+    std::filesystem::remove_all(rows());
+    ASSERT_OK_AND_ASSIGN(const auto spread, learn(layout));
+    EXPECT_EQ(spread.record.batches, one.record.batches);
+    EXPECT_EQ(spread.record.parameters, one.record.parameters);
+    EXPECT_EQ(spread.record.tensors, one.record.tensors);
+    EXPECT_EQ(spread.record.outputs, one.record.outputs);
+    EXPECT_EQ(spread.record.test->more, one.record.test->more);
+    EXPECT_TRUE(std::ranges::equal(spread.outputs->view().flat(), one.outputs->view().flat()));
   }
 }
 

@@ -13,6 +13,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <tuple>
 #include <vector>
 
 namespace troupe::testing {
@@ -154,6 +155,31 @@ inline Status write_heterogeneous_store(const std::filesystem::path& out) {
   TROUPE_RETURN_IF_ERROR(writer.set_links("rated", "train", writes, rated(0, 200)));
   TROUPE_RETURN_IF_ERROR(writer.set_links("rated", "val", writes, rated(200, 80)));
   TROUPE_RETURN_IF_ERROR(writer.set_links("rated", "test", writes, rated(280, 80)));
+  // Links of two edge types between three node types, with the types' numbers as labels.
+  for (const auto& [name, first, written, appeared] :
+       {std::tuple{"train", 0U, 150U, 90U}, std::tuple{"val", 150U, 40U, 30U},
+        std::tuple{"test", 190U, 50U, 30U}}) {
+    TROUPE_RETURN_IF_ERROR(writer.open_links("both", name,
+                                             {.type = writes,
+                                              .times = false,
+                                              .labels = true,
+                                              .relations = 2,
+                                              .types = {writes, appears}}));
+    const std::vector<float> of_writes(written, 0);
+    const std::vector<float> of_appears(appeared, 1);
+    TROUPE_RETURN_IF_ERROR(
+        writer.add_links("both", name,
+                         {.sources = std::span(who).subspan(first, written),
+                          .destinations = std::span(what).subspan(first, written),
+                          .times = {},
+                          .labels = of_writes}));
+    TROUPE_RETURN_IF_ERROR(
+        writer.add_links("both", name,
+                         {.sources = std::span(each).subspan(first, appeared),
+                          .destinations = std::span(where).subspan(first, appeared),
+                          .times = {},
+                          .labels = of_appears}));
+  }
   TROUPE_ASSIGN_OR_RETURN(const auto info, writer.finish());
   return info.node_types.size() == 3 ? ok_status()
                                      : Status(Error(Errc::internal, "expected three node types"));

@@ -137,6 +137,35 @@ TEST_F(NumberTraining, PredictsThemAndScoresTheBestEpoch) {
   EXPECT_EQ(result.record.best_epoch, epoch);
 }
 
+TEST_F(NumberTraining, EveryLossHasItsBestEpochAndTheBitsOfOneLayout) {
+  for (const char* loss : {"train.loss=mae", "train.loss=huber"}) {
+    SCOPED_TRACE(loss);
+    const Settings way{loss, "cluster.trainers_per_host=2"};
+    ASSERT_OK_AND_ASSIGN(const auto one, run(way));
+    ASSERT_OK_AND_ASSIGN(const auto spread, run({loss, "cluster.hosts=2", "partition.parts=3"}));
+    EXPECT_EQ(spread.record.parameters, one.record.parameters);
+    EXPECT_EQ(spread.record.outputs, one.record.outputs);
+    ASSERT_OK_AND_ASSIGN(const auto squares, run({"cluster.trainers_per_host=2"}));
+    EXPECT_NE(squares.record.parameters, one.record.parameters);
+    EXPECT_EQ(squares.record.batches, one.record.batches);
+  }
+}
+
+TEST_F(NumberTraining, MaeIsTheScoreThatItsLossIsChosenBy) {
+  ASSERT_OK_AND_ASSIGN(const auto result, run({"train.epochs=120", "train.loss=mae"}));
+
+  EXPECT_LT(*result.record.test->by_name("mae"), 0.4);
+  double best = 1e9;
+  std::uint32_t epoch = 0;
+  for (const auto& record : result.record.epochs) {
+    if (*record.valid->by_name("mae") < best) {
+      best = *record.valid->by_name("mae");
+      epoch = record.epoch;
+    }
+  }
+  EXPECT_EQ(result.record.best_epoch, epoch);
+}
+
 TEST_F(NumberTraining, OtherLossesAreRefused) {
   const auto wrong = run({"train.loss=cross_entropy", "train.epochs=1"});
   EXPECT_FALSE(wrong.ok());

@@ -70,6 +70,19 @@ TEST_F(TemporalRun, SeedsHaveTheTimesOfTheirSplit) {
   EXPECT_ERROR(of_split("", {}), Errc::invalid_argument, "does not fit its data");
 }
 
+/// Without `sample.time.of` "split" a split's times are not read: all seeds have the job's one time, or none.
+TEST_F(TemporalRun, TimesOfASplitAreLeftOutUnlessAskedFor) {
+  ASSERT_OK_AND_ASSIGN(plain_, at("2005"));
+  ASSERT_OK_AND_ASSIGN(const auto one_time, at("2005", {"dataset.split=by_year"}));
+  expect_same_bits(one_time, "another split of the same seeds");
+  const Settings none{"train.epochs=1", "sample.fanout=[5,4]", "model.layers=2"};
+  ASSERT_OK_AND_ASSIGN(plain_, run(none));
+  auto by_year = none;
+  by_year.emplace_back("dataset.split=by_year");
+  ASSERT_OK_AND_ASSIGN(const auto without, run(by_year));
+  expect_same_bits(without, "seeds with times, of which none is read");
+}
+
 TEST_F(TemporalRun, ExactEvaluationIsRefused) {
   EXPECT_ERROR(at("2005", {"eval.mode=exact"}), Errc::invalid_argument, "does not fit its data");
 }

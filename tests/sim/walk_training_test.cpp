@@ -307,5 +307,78 @@ TEST_F(WalksWithLayers, LayoutsChangeNeitherBatchesNorRows) {
   EXPECT_NE(without.record.batches, one.record.batches) << "edges between the ends are left out";
 }
 
+// ---- along several edge types ----
+
+/// Authors write papers of their class: pairs of authors who wrote one.
+class WalksAlongTypes : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_OK(testing::write_heterogeneous_store(scratch_.path() / "graph"));
+  }
+  Result<Job> job(const Settings& settings) const {
+    const Settings way{"task.kind=unsupervised",
+                       "task.positives=walks",
+                       "task.negatives.kind=triplet",
+                       "eval.mode=exact",
+                       "train.epochs=2",
+                       R"(task.walk.along=["rev_writes","writes"])",
+                       "task.walk.length=4",
+                       "dataset.split=pairs"};
+    return testing::heterogeneous_job(scratch_.path() / "graph", scratch_.path() / "out",
+                                      with_more(way, settings));
+  }
+  Result<RunResult> run(const Settings& settings) const {
+    TROUPE_ASSIGN_OR_RETURN(auto made, job(settings));
+    return testing::run_whole(std::move(made));
+  }
+  testing::ScratchFolder scratch_;
+};
+
+TEST_F(WalksAlongTypes, LayoutsChangeNeitherBatchesNorRows) {
+  for (const Settings& way : std::vector<Settings>{
+           {"task.negatives.kind=binary"},
+           {"model.layers=0", "model.norm=none", "model.dropout=0", "model.input_dropout=0",
+            "sample.fanout=[0]", "embedding.author.dim=4"}}) {
+    ASSERT_OK_AND_ASSIGN(const auto one, run(with_more(way, {"cluster.trainers_per_host=2"})));
+    ASSERT_TRUE(one.outputs);
+    EXPECT_EQ(one.outputs->rows(), 240U) << "rows of all authors";
+    EXPECT_LT(one.record.epochs[1].loss, one.record.epochs[0].loss);
+    for (const Settings& layout :
+         std::vector<Settings>{{"cluster.hosts=2", "partition.parts=3"},
+                               {"cluster.hosts=2", "partition.parts=2", "cluster.threads=1"},
+                               {"cluster.hosts=2", "cluster.placement=server_client"}}) {
+      SCOPED_TRACE(way.front() + " " + layout.back());
+      ASSERT_OK_AND_ASSIGN(const auto spread, run(with_more(way, layout)));
+      EXPECT_EQ(spread.record.batches, one.record.batches);
+      EXPECT_EQ(spread.record.parameters, one.record.parameters);
+      EXPECT_EQ(spread.record.tensors, one.record.tensors);
+      EXPECT_TRUE(std::ranges::equal(spread.outputs->view().flat(), one.outputs->view().flat()));
+    }
+  }
+}
+
+TEST_F(WalksAlongTypes, NeedToLeadBackWithinAWindow) {
+  const auto refused = [this](const Settings& settings) {
+    auto made = job(settings);
+    if (!made) {
+      return std::string(made.error().what());
+    }
+    const auto store = prepare_store(*made, [](const std::string&) {});
+    EXPECT_OK(store);
+    return to_string(check_against_graph(*made, store->info(), JobTrainer::built_in));
+  };
+  EXPECT_EQ(refused({"train.epochs=1"}), "");
+  expect_told(refused({"task.walk.window=1"}),
+              "/task/walk/window: expected 2 or more: as many steps are between \"author\" nodes");
+  expect_told(refused({"task.walk.length=1"}),
+              "/task/walk/along: expected steps that lead back to \"author\" nodes");
+  expect_told(refused({R"(task.walk.along=["rev_writes","appears"])"}),
+              "/task/walk/along: expected edge types that lead on from \"paper\" nodes");
+  expect_told(refused({"task.exclude=batch"}), "/task/exclude: expected \"none\"");
+  expect_told(refused({"task.negatives.strict=true"}), "/task/negatives/strict: expected false");
+  expect_told(refused({"dataset.split=rated"}),
+              "/dataset/split: expected test links between \"author\" nodes");
+}
+
 }  // namespace
 }  // namespace troupe

@@ -116,6 +116,8 @@ T example_message() {
   if constexpr (std::is_same_v<T, RankEntities>) {
     message.cols = 1;  // of as many queries as keys
     message.offsets = {0, 1, 1, message.left_out.size()};
+    message.hidden = 1;
+    message.queries = Segment::of(std::vector<float>{0.5F, 2, 3, 4, 5});  // after two weights
   }
   if constexpr (std::is_same_v<T, WriteTensor> || std::is_same_v<T, ReadTensor>) {
     message.row_bytes = 1;  // of as many bytes as ids

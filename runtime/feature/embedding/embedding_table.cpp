@@ -80,15 +80,17 @@ Status check_queries(std::string_view message, const RankEntities& request) {
   if (queries == 0 && offsets.empty() && request.queries.empty() && request.left_out.empty()) {
     return ok_status();
   }
-  const bool fits = request.cols <= max_embedding_cols &&
-                    request.queries.bytes.size() == queries * request.cols * sizeof(float) &&
+  const auto query_cols = request.query_cols();
+  const bool fits = request.cols <= max_embedding_cols && request.hidden <= max_embedding_cols &&
+                    request.queries.bytes.size() ==
+                        (request.num_weights() + queries * query_cols) * sizeof(float) &&
                     offsets.size() == queries + 1 && offsets.front() == 0 &&
                     offsets.back() == request.left_out.size() && std::ranges::is_sorted(offsets);
   if (!fits) {
     return Error(Errc::data_corruption,
                  fmt::format("{}: expected {} queries of {} columns and offsets up to {}, found {} "
                              "bytes and {} offsets",
-                             message, queries, request.cols, request.left_out.size(),
+                             message, queries, query_cols, request.left_out.size(),
                              request.queries.bytes.size(), offsets.size()));
   }
   return ok_status();

@@ -140,16 +140,24 @@ struct RankEntities {
   std::uint64_t step = 0;
   bool best = false;
   NodeTypeId node_type{};
-  std::uint32_t cols = 0;   ///< of the table
-  std::uint16_t score = 0;  ///< number of a kind
+  std::uint32_t cols = 0;   ///< of the table or tensor
+  std::uint16_t score = 0;  ///< number of a kind, or score_of_perceptron
   std::uint16_t norm = 2;
-  bool unit = false;                     ///< rows are divided by their length
-  std::uint32_t tensor = 0;              ///< whose rows are compared; 0: those of the table
-  Segment queries;                       ///< float32 [keys, cols]
+  bool unit = false;         ///< rows are divided by their length
+  std::uint32_t tensor = 0;  ///< whose rows are compared; 0: those of the table
+  std::uint32_t hidden = 0;  ///< columns of a perceptron's queries; 0: it is none
+  /// float32 [keys, cols]; of a perceptron its weights [hidden, cols] and [hidden], then [keys, hidden].
+  Segment queries;
   PooledVector<float> keys;              ///< of the answers
   PooledVector<std::uint64_t> offsets;   ///< [keys + 1] into `left_out`
   PooledVector<std::uint64_t> left_out;  ///< of each query places among the part's nodes, ascending
+
+  std::size_t query_cols() const { return hidden == 0 ? cols : hidden; }
+  /// Numbers of a perceptron's weights, before the queries.
+  std::size_t num_weights() const { return hidden * (cols + std::size_t{1}); }
 };
+/// RankEntities::score of a perceptron of pairs, after those of triples.
+inline constexpr std::uint16_t score_of_perceptron = 4;
 /// [queries]: what EntityRanker counts of the part's rows.
 struct EntityCounts {
   PooledVector<std::uint64_t> above;

@@ -42,7 +42,8 @@ TROUPE_HOT void count_rows(const float* __restrict keys, std::size_t rows,
 
 struct EntityRanker::Scratch {
   Matrix keys = Matrix(rows_at_once, queries_at_once);
-  Matrix units;  ///< where entities are divided by their length
+  Matrix units;    ///< where entities are divided by their length
+  Matrix between;  ///< of a perceptron: [rows, hidden]
   std::vector<float> lengths = std::vector<float>(rows_at_once);
 };
 
@@ -56,9 +57,48 @@ EntityRanker::EntityRanker(const TripleScore& score, ConstMatrix queries)
   }
 }
 
+EntityRanker::EntityRanker(const HalfPerceptron& half, ConstMatrix queries)
+    : comparison_(Comparison::product),
+      count_(queries.rows),
+      weight_(half.weight.rows, half.weight.cols),
+      factors_(half.out.begin(), half.out.end()) {
+  TROUPE_ASSERT(queries.rows <= queries_at_once && !factors_.empty() &&
+                    queries.cols == factors_.size() && half.weight.rows == factors_.size(),
+                "queries of a perceptron", queries.rows, queries.cols, factors_.size(),
+                half.weight.rows);
+  std::ranges::copy(half.weight.flat(), weight_.data());
+  queries_ = Matrix::zeros(queries_at_once, queries.cols);
+  std::ranges::copy(queries.flat(), queries_.data());
+  tiles_.assign(std::as_const(queries_).view());
+}
+
+EntityRanker::Scratch EntityRanker::scratch() const {
+  Scratch scratch;
+  if (!factors_.empty()) {
+    scratch.between = Matrix(rows_at_once, factors_.size());
+  }
+  return scratch;
+}
+
+void EntityRanker::hinge_keys(ConstMatrix entities, Scratch& scratch) const {
+  const auto between = scratch.between.view().slice(0, entities.rows);
+  linear_rows(entities, weight_.view(), between, Into::overwrite);
+  std::array<float, RowTiles::width> keys{};
+  for (std::size_t r = 0; r < entities.rows; ++r) {
+    for (std::size_t t = 0; t < tiles_.count(); ++t) {
+      tile_hinges(between.row(r), factors_, tiles_.tile(t), keys);
+      std::ranges::copy(keys, scratch.keys.view().row(r).begin() +
+                                  static_cast<std::ptrdiff_t>(t * RowTiles::width));
+    }
+  }
+}
+
 void EntityRanker::keys_of(ConstMatrix entities, Scratch& scratch) const {
-  TROUPE_ASSERT(entities.cols == queries_.cols(), "columns of entities", entities.cols,
-                queries_.cols());
+  const auto cols = factors_.empty() ? queries_.cols() : weight_.cols();
+  TROUPE_ASSERT(entities.cols == cols, "columns of entities", entities.cols, cols);
+  if (!factors_.empty()) {
+    return hinge_keys(entities, scratch);
+  }
   if (score_.unit) {
     if (scratch.units.cols() != entities.cols) {
       scratch.units = Matrix(rows_at_once, entities.cols);
@@ -93,7 +133,7 @@ void EntityRanker::keys_of(ConstMatrix entities, Scratch& scratch) const {
 void EntityRanker::answer_keys(ConstMatrix answers, std::span<float> keys) const {
   TROUPE_ASSERT(answers.rows == count_ && keys.size() == count_, "answers of queries", answers.rows,
                 keys.size(), count_);
-  Scratch scratch;
+  Scratch scratch = this->scratch();
   for (std::size_t first = 0; first < count_; first += rows_at_once) {
     const std::size_t rows = std::min(rows_at_once, count_ - first);
     keys_of(answers.slice(first, rows), scratch);
@@ -108,7 +148,7 @@ void EntityRanker::count(ConstMatrix entities, std::span<const float> keys,
   TROUPE_ASSERT(
       keys.size() == count_ && counts.size() == count_ && left_out.offsets.size() == count_ + 1,
       "counts of queries", keys.size(), counts.size(), left_out.offsets.size(), count_);
-  Scratch scratch;
+  Scratch scratch = this->scratch();
   std::array<float, queries_at_once> answers{};
   std::ranges::transform(keys, answers.begin(), ranked_key);
   std::vector<std::uint64_t> next(left_out.offsets.begin(), left_out.offsets.end());

@@ -9,7 +9,8 @@
 /// whose columns are `queries_at_once` queries, the missing ones 0: so a key's bits depend on its
 /// row and its query's place alone, whichever other rows are there (decision 0006), and ranks are
 /// those of every partitioning. A query's place is its number modulo `queries_at_once` in the order
-/// of the job.
+/// of the job. Of a perceptron of pairs the product with its matrix comes first, then sums of hinges,
+/// query by query (decision 0047).
 #include "runtime/base/matrix.hpp"
 #include "runtime/nn/knowledge/pair_scores.hpp"
 #include "runtime/nn/knowledge/triple_score.hpp"
@@ -47,12 +48,22 @@ struct LeftOutRows {
   std::span<const std::uint64_t> rows;     ///< of each query ascending, none twice
 };
 
+/// What a perceptron of pairs (nn/decoder.hpp) does with the end that is ranked: its key for a query q
+/// is Σ_h out[h] · relu(q[h] + Σ_c weight[h, c] row[c]). What is added for the other end is in q.
+struct HalfPerceptron {
+  ConstMatrix weight;          ///< [hidden, columns of rows]
+  std::span<const float> out;  ///< [hidden]
+};
+
 /// Up to `queries_at_once` queries, to be compared with any rows.
 /// Threads: after the constructor any number at once
 class EntityRanker {
  public:
   /// \param queries  [n, cols] as query_rows() makes them
   EntityRanker(const TripleScore& score, ConstMatrix queries);
+  /// \param half     copied
+  /// \param queries  [n, hidden]
+  EntityRanker(const HalfPerceptron& half, ConstMatrix queries);
 
   std::size_t size() const { return count_; }
 
@@ -69,14 +80,18 @@ class EntityRanker {
 
  private:
   struct Scratch;
+  Scratch scratch() const;
   /// Keys of some rows and all queries: [rows, queries_at_once] in `scratch`.
   void keys_of(ConstMatrix entities, Scratch& scratch) const;
+  void hinge_keys(ConstMatrix entities, Scratch& scratch) const;
 
   TripleScore score_;
   Comparison comparison_;
   std::size_t count_;
-  Matrix queries_;  ///< [queries_at_once, cols], where they are multiplied
-  RowTiles tiles_;  ///< where they are not
+  Matrix queries_;                   ///< [queries_at_once, cols], where they are multiplied
+  RowTiles tiles_;                   ///< where they are not
+  Matrix weight_ = {};               ///< of a perceptron
+  std::vector<float> factors_ = {};  ///< its `out`; empty: there is none
 };
 
 /// Means over all queries, in their order.

@@ -160,6 +160,25 @@ TROUPE_HOT void modulus_tile(const float* row, const float* tile, std::size_t ha
   }
 }
 
+TROUPE_HOT void hinge_tile(const float* row, const float* factors, const float* tile,
+                           std::size_t cols, float* out) {
+  const Floats zero = {};
+  Floats sums[vectors] = {};
+  for (std::size_t k = 0; k < cols; ++k) {
+    const float x = row[k];
+    const float factor = factors[k];
+    for (std::size_t v = 0; v < vectors; ++v) {
+      const Floats sum =
+          *reinterpret_cast<const Floats*>(tile + k * RowTiles::width + v * floats) + x;
+      const auto kept = ~reinterpret_cast<FloatBits>(sum < zero);
+      sums[v] += reinterpret_cast<Floats>(reinterpret_cast<FloatBits>(sum) & kept) * factor;
+    }
+  }
+  for (std::size_t v = 0; v < vectors; ++v) {
+    *reinterpret_cast<Floats*>(out + v * floats) = sums[v];
+  }
+}
+
 void check_pairs(ConstMatrix queries, ConstMatrix candidates, ConstMatrix scores) {
   TROUPE_ASSERT(scores.rows == queries.rows && scores.cols == candidates.rows &&
                     queries.cols == candidates.cols,
@@ -223,6 +242,12 @@ void tile_distances(Comparison comparison, std::span<const float> row, const flo
   } else {
     modulus_tile(row.data(), tile, row.size() / 2, out.data());
   }
+}
+
+void tile_hinges(std::span<const float> row, std::span<const float> factors, const float* tile,
+                 std::array<float, RowTiles::width>& out) {
+  TROUPE_ASSERT(row.size() == factors.size(), "hinges", row.size(), factors.size());
+  hinge_tile(row.data(), factors.data(), tile, row.size(), out.data());
 }
 
 void AllPairs::forward(Comparison comparison, ConstMatrix queries, ConstMatrix candidates,

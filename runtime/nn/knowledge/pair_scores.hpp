@@ -51,6 +51,10 @@ class RowTiles {
 void tile_distances(Comparison comparison, std::span<const float> row, const float* tile,
                     std::array<float, RowTiles::width>& out);
 
+/// out[i] = sum over k of factors[k] * max(0, row[k] + row i of a tile at k), column by column; a NaN stays.
+void tile_hinges(std::span<const float> row, std::span<const float> factors, const float* tile,
+                 std::array<float, RowTiles::width>& out);
+
 /// All queries against all candidates of a chunk: scores [queries, candidates], and their
 /// gradients. Keeps scratch memory. Threads: one at a time
 class AllPairs {

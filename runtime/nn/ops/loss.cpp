@@ -68,17 +68,19 @@ LossResult bce_logits(ConstMatrix logits, ConstMatrix targets, float pos_weight,
   return result;
 }
 
-LossResult squared_error(ConstMatrix outputs, ConstMatrix targets, MutMatrix grad) {
+LossResult number_loss(const NumberLoss& loss, ConstMatrix outputs, ConstMatrix targets,
+                       MutMatrix grad) {
   TROUPE_ASSERT(targets.rows == outputs.rows && targets.cols == outputs.cols &&
                     grad.rows == outputs.rows && grad.cols == outputs.cols,
-                "squared error", outputs.rows, outputs.cols, targets.rows, targets.cols, grad.rows,
-                grad.cols);
+                "loss of numbers", outputs.rows, outputs.cols, targets.rows, targets.cols,
+                grad.rows, grad.cols);
   LossResult result;
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     const bool known = !std::isnan(targets.data[i]);
     const double difference = static_cast<double>(outputs.data[i]) - (known ? targets.data[i] : 0);
-    grad.data[i] = known ? static_cast<float>(2 * difference) : 0.0F;
-    result.sum += known ? difference * difference : 0;
+    const NumberTerm term = number_term(loss, difference);
+    grad.data[i] = known ? static_cast<float>(term.slope) : 0.0F;
+    result.sum += known ? term.loss : 0;
     result.weight += known ? 1U : 0U;
   }
   return result;

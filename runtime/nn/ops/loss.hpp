@@ -27,9 +27,43 @@ LossResult cross_entropy(ConstMatrix logits, std::span<const std::int64_t> label
 LossResult bce_logits(ConstMatrix logits, ConstMatrix targets, float pos_weight,
                       MutMatrix grad_logits);
 
-/// Squared error: sum over known targets of (x - y)^2.
-/// \param targets  y, shape of the outputs; NaN: unknown, loss and gradient 0
+/// Loss of a number, with d = output - number.
+enum class NumberRule : std::uint8_t {
+  squared,   ///< d^2
+  absolute,  ///< |d|; its slope is 0 at 0
+  huber,     ///< d^2 / 2 where |d| < delta, else delta * (|d| - delta / 2)
+};
+
+struct NumberLoss {
+  NumberRule rule = NumberRule::squared;
+  double delta = 1;  ///< of huber; positive
+};
+
+struct NumberTerm {
+  double loss;
+  double slope;  ///< derivative by the output
+};
+
+/// The term of one number, for CPU and devices.
+constexpr NumberTerm number_term(const NumberLoss& loss, double difference) {
+  if (loss.rule == NumberRule::squared) {
+    return {difference * difference, 2 * difference};
+  }
+  const double length = difference < 0 ? -difference : difference;
+  const double sign = difference > 0 ? 1.0 : difference < 0 ? -1.0 : difference;
+  if (loss.rule == NumberRule::absolute) {
+    return {length, sign};
+  }
+  if (length < loss.delta) {
+    return {0.5 * difference * difference, difference};
+  }
+  return {loss.delta * (length - 0.5 * loss.delta), loss.delta * sign};
+}
+
+/// Sum over known numbers of number_term().
+/// \param targets  numbers, shape of the outputs; NaN: unknown, loss and gradient 0
 /// \param grad     written: gradient of the sum
-LossResult squared_error(ConstMatrix outputs, ConstMatrix targets, MutMatrix grad);
+LossResult number_loss(const NumberLoss& loss, ConstMatrix outputs, ConstMatrix targets,
+                       MutMatrix grad);
 
 }  // namespace troupe::nn

@@ -35,8 +35,8 @@ LossResult loss_of(const SeedLoss& loss, ConstMatrix seeds, MutMatrix grad) {
       break;
     case SeedLossKind::bce_logits:
       return bce_logits(seeds, loss.targets, loss.pos_weight, grad);
-    case SeedLossKind::squared_error:
-      return squared_error(seeds, loss.targets, grad);
+    case SeedLossKind::numbers:
+      return number_loss(loss.of_numbers, seeds, loss.targets, grad);
   }
   return cross_entropy(seeds, loss.labels, grad);
 }

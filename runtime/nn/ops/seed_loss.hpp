@@ -10,7 +10,7 @@
 
 namespace troupe::nn {
 
-enum class SeedLossKind : std::uint8_t { cross_entropy, bce_logits, squared_error };
+enum class SeedLossKind : std::uint8_t { cross_entropy, bce_logits, numbers };
 
 /// What a loss reads besides the network's rows.
 struct SeedLoss {
@@ -19,6 +19,7 @@ struct SeedLoss {
   std::span<const std::int64_t> labels = {};  ///< of cross entropy, by seed; -1: unknown
   ConstMatrix targets = {};                   ///< of the others: [seeds, columns]; NaN: unknown
   float pos_weight = 1;                       ///< of bce_logits
+  NumberLoss of_numbers = {};                 ///< of numbers
 };
 
 /// Terms of the sum. \requires arrays in host memory

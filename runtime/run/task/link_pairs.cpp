@@ -15,6 +15,7 @@ Result<LinkPairs> LinkPairs::create(const nn::Network& network) {
 LinkPairs::LinkPairs(const nn::Network& network)
     : types_(network.outputs()),
       cols_(network.options().out_dim),
+      options_(network.options().decoder),
       decoder_(nn::make_decoder(network.options().decoder, network.options().out_dim)) {
   const auto& decoder = network.options().decoder;
   for (const auto& parameter : nn::decoder_parameters(decoder, cols_)) {
@@ -39,6 +40,14 @@ Status LinkPairs::check(const Batch& batch) const {
                                raw(end)));
     }
   }
+  const auto& relations = options_.relations;
+  if (!relations.empty() && std::ranges::find(relations, links->edge_type) == relations.end()) {
+    return Error(
+        Errc::failed_precondition,
+        fmt::format("links: expected one of the {} edge types that are learned, found edge "
+                    "type {}",
+                    relations.size(), raw(links->edge_type)));
+  }
   const auto positives = links->sources.size();
   const auto negatives = links->negative_sources.size();
   if (links->destinations.size() != positives || links->negative_destinations.size() != negatives ||
@@ -61,7 +70,8 @@ ConstMatrix LinkPairs::decode(const TaskPass& pass, bool negatives) {
   }
   from_ = place_of(links.source_type);
   to_ = place_of(links.destination_type);
-  return decoder_->forward(pass.executor, pass.parameters,
+  range_ = nn::parameters_of(options_, cols_, links.edge_type);
+  return decoder_->forward(pass.executor, pass.parameters.subspan(range_.first, range_.count),
                            {.sources = pass.rows[from_],
                             .destinations = pass.rows[to_],
                             .of = sources_,
@@ -73,8 +83,9 @@ void LinkPairs::gradients(ConstMatrix grad, const TaskPass& pass, TaskGradients&
   for (const ConstMatrix& rows : pass.rows) {
     to.rows.push_back(Matrix::zeros(rows.rows, rows.cols));
   }
-  to.parameters.resize(parameters_);
-  decoder_->backward(grad, to.rows[from_].view(), to.rows[to_].view(), to.parameters);
+  to.parameters.assign(parameters_, 0.0F);
+  decoder_->backward(grad, to.rows[from_].view(), to.rows[to_].view(),
+                     std::span(to.parameters).subspan(range_.first, range_.count));
 }
 
 }  // namespace troupe

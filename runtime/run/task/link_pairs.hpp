@@ -18,7 +18,7 @@ class LinkPairs {
   static Result<LinkPairs> create(const nn::Network& network);
 
   /// \errors failed_precondition: the batch has no links, ends of other types than the network has rows
-  ///   of, or not the same number of negatives for each
+  ///   of, links of an edge type that is not learned, or not the same number of negatives for each
   Status check(const Batch& batch) const;
 
   /// \param negatives  after the positive links those drawn for each, one positive's after the other
@@ -34,6 +34,8 @@ class LinkPairs {
   std::vector<NodeTypeId> types_;  ///< with rows
   std::uint64_t cols_ = 0;
   std::size_t parameters_ = 0;
+  nn::DecoderOptions options_;
+  nn::ParameterRange range_ = {};  ///< of the relation of the last batch
   std::unique_ptr<nn::Decoder> decoder_;
   std::vector<std::uint32_t> sources_;
   std::vector<std::uint32_t> destinations_;

@@ -39,7 +39,7 @@ class LinkTask final : public Task {
         options_(options.link_loss),
         rank_all_(options.rank_all),
         types_(network.outputs()),
-        cols_(network.options().out_dim),
+        model_(network.options()),
         pairs_(std::move(pairs)) {}
 
   Status check(const Batch& batch) const override { return pairs_.check(batch); }
@@ -69,9 +69,9 @@ class LinkTask final : public Task {
                    fmt::format("links to rank: expected at most {} in a batch, found {}",
                                nn::queries_at_once, positives));
     }
-    Matrix out(positives, first_query + (rank_all_ ? link_query_cols(cols_) : 0));
+    Matrix out(positives, first_query + (rank_all_ ? link_query_cols(model_) : 0));
     if (rank_all_) {
-      Matrix queries(positives, link_query_cols(cols_));
+      Matrix queries(positives, link_query_cols(model_));
       add_link_queries(ends_of(pass), queries.view());
       for (std::size_t i = 0; i < positives; ++i) {
         std::ranges::copy(std::as_const(queries).view().row(i),
@@ -92,18 +92,25 @@ class LinkTask final : public Task {
     const auto rows_of = [&](NodeTypeId type) {
       return pass.rows[static_cast<std::size_t>(std::ranges::find(types_, type) - types_.begin())];
     };
-    return {.sources = rows_of(links.source_type),
-            .destinations = rows_of(links.destination_type),
-            .of = links.sources,
-            .to = links.destinations,
-            .factors = pass.parameters};  // distmult's one relation; a dot product has none
+    LinkEnds ends{.sources = rows_of(links.source_type),
+                  .destinations = rows_of(links.destination_type),
+                  .of = links.sources,
+                  .to = links.destinations,
+                  .factors = {}};
+    if (model_.decoder.kind == "mlp") {
+      ends.perceptron = nn::perceptron_of(model_.decoder, model_.out_dim, pass.parameters);
+    } else {
+      const auto range = nn::parameters_of(model_.decoder, model_.out_dim, links.edge_type);
+      ends.factors = pass.parameters.subspan(range.first, range.count);  // a dot product has none
+    }
+    return ends;
   }
 
   const nn::LinkLossKind& loss_;
   nn::LinkLossOptions options_;
   bool rank_all_;
   std::vector<NodeTypeId> types_;
-  std::size_t cols_;
+  nn::ModelOptions model_;
   LinkPairs pairs_;
 };
 
@@ -121,13 +128,6 @@ Result<std::unique_ptr<Task>> make_link_task(const TaskOptions& options,
     return Error(Errc::invalid_argument,
                  fmt::format("task.decoder: expected one output for links, found {}",
                              network.options().decoder.outputs));
-  }
-  const auto& decoder = network.options().decoder.kind;
-  if (options.rank_all && decoder != "dot" && decoder != "distmult") {
-    return Error(
-        Errc::invalid_argument,
-        fmt::format("eval.ranks: expected a decoder that is a product for \"all\", found {}",
-                    decoder));
   }
   TROUPE_ASSIGN_OR_RETURN(auto pairs, LinkPairs::create(network));
   return std::unique_ptr<Task>(

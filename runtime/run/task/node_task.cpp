@@ -1,8 +1,11 @@
 #include "runtime/run/task/node_task.hpp"
 
+#include "runtime/nn/number_losses.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <limits>
 #include <utility>
 
@@ -30,13 +33,14 @@ Matrix binary_targets(std::span<const std::int64_t> labels) {
 
 class NodeTask final : public Task {
  public:
-  NodeTask(const TaskOptions& options, std::uint64_t outputs)
-      : options_(options), outputs_(outputs) {}
+  /// \param numbers  the loss where numbers are predicted
+  NodeTask(const TaskOptions& options, std::optional<nn::NumberLoss> numbers, std::uint64_t outputs)
+      : options_(options), numbers_(numbers), outputs_(outputs) {}
 
   Status check(const Batch& batch) const override {
     const auto seeds = batch.sampled->seed_index.size();
     const bool binary = options_.loss == "bce_logits";
-    if (options_.loss == "mse" || (binary && batch.targets.cols() > 0)) {
+    if (numbers_ || (binary && batch.targets.cols() > 0)) {
       return check_targets(batch);
     }
     if (batch.labels.size() != seeds || (binary && outputs_ != 1)) {
@@ -72,8 +76,8 @@ class NodeTask final : public Task {
       loss.labels = batch.labels;
       return loss;
     }
-    loss.kind =
-        options_.loss == "mse" ? nn::SeedLossKind::squared_error : nn::SeedLossKind::bce_logits;
+    loss.kind = numbers_ ? nn::SeedLossKind::numbers : nn::SeedLossKind::bce_logits;
+    loss.of_numbers = numbers_.value_or(nn::NumberLoss{});
     if (batch.targets.cols() > 0) {
       loss.targets = batch.targets.view();
     } else {
@@ -99,6 +103,7 @@ class NodeTask final : public Task {
   }
 
   TaskOptions options_;
+  std::optional<nn::NumberLoss> numbers_;
   std::uint64_t outputs_;
   Matrix binary_;  ///< targets of the last batch's classes
 };
@@ -107,17 +112,21 @@ class NodeTask final : public Task {
 
 Result<std::unique_ptr<Task>> make_node_task(const TaskOptions& options,
                                              const nn::Network& network) {
-  if (options.loss != "cross_entropy" && options.loss != "bce_logits" && options.loss != "mse") {
+  std::optional<nn::NumberLoss> numbers;
+  if (nn::predicts_numbers(options.loss)) {
+    TROUPE_ASSIGN_OR_RETURN(numbers, nn::make_number_loss(options.loss, options.delta));
+  } else if (options.loss != "cross_entropy" && options.loss != "bce_logits") {
     return Error(Errc::invalid_argument,
-                 fmt::format("train.loss: expected cross_entropy, bce_logits or mse, found {}",
-                             options.loss));
+                 fmt::format("train.loss: expected cross_entropy, bce_logits, {}, found {}",
+                             fmt::join(names_of(nn::number_loss_kinds()), ", "), options.loss));
   }
   if (!(options.pos_weight > 0) || !std::isfinite(options.pos_weight)) {
     return Error(
         Errc::invalid_argument,
         fmt::format("train.pos_weight: expected a positive number, found {}", options.pos_weight));
   }
-  return std::unique_ptr<Task>(std::make_unique<NodeTask>(options, network.options().out_dim));
+  return std::unique_ptr<Task>(
+      std::make_unique<NodeTask>(options, numbers, network.options().out_dim));
 }
 
 }  // namespace troupe

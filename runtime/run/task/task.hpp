@@ -26,6 +26,7 @@ struct TaskOptions {
   std::string kind = "node";           ///< row of task_kinds()
   std::string loss = "cross_entropy";  ///< one that the kind knows
   double pos_weight = 1;               ///< of positive targets, with "bce_logits"
+  double delta = 1;                    ///< with "huber"
   nn::LinkLossOptions link_loss = {};
   nn::KnowledgeOptions knowledge = {};
   bool rank_all = false;  ///< Of links: outputs end with add_link_queries()

@@ -6,6 +6,7 @@
 #include "runtime/sample/knowledge/chunk_candidates.hpp"
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <vector>
 
@@ -33,6 +34,16 @@ struct LinkOptions {
   bool exclude = true;  ///< No edge of a batch's positive links is drawn in it
   /// Type of the edges from their destinations back, left out too.
   std::optional<EdgeTypeId> reverse = {};
+  /// The same of links of several edge types, by type; `reverse` is not read then.
+  std::map<EdgeTypeId, std::optional<EdgeTypeId>> reverses = {};
+
+  /// Both ends are nodes of this type, whatever the links' edge type joins: pairs on walks.
+  std::optional<NodeTypeId> pairs_of = {};
+
+  std::optional<EdgeTypeId> reverse_of(EdgeTypeId links) const {
+    const auto found = reverses.find(links);
+    return found == reverses.end() ? reverse : found->second;
+  }
   /// [parts + 1] where negatives are drawn by degree: edges of the links' type whose destination, or
   /// source, is in the slices of the directory before a part's.
   std::vector<std::uint64_t> edges_before_in = {};

@@ -14,6 +14,15 @@
 #include <utility>
 
 namespace troupe {
+
+LinkEndTypes end_types(const GraphInfo& graph, const LinkOptions& options, EdgeTypeId links) {
+  if (options.pairs_of) {
+    return {*options.pairs_of, *options.pairs_of};
+  }
+  const auto& type = graph.edge_types[raw(links)];
+  return {type.source, type.destination};
+}
+
 LinkSeeds::LinkSeeds(const GraphInfo& graph, const PartitionBook& book,
                      std::shared_ptr<const SampleOptions> options, BatchKey key,
                      PositiveLinks links)
@@ -23,6 +32,7 @@ LinkSeeds::LinkSeeds(const GraphInfo& graph, const PartitionBook& book,
       key_(key),
       links_(std::move(links)) {
   TROUPE_ASSERT(options_->links.has_value(), "options of links");
+  types_ = end_types(graph_, *options_->links, links_.edge_type);
   TROUPE_ASSERT(links_.sources.size() == links_.destinations.size(), "ends of links",
                 links_.sources.size(), links_.destinations.size());
   const auto& shared = options_->links->shared;
@@ -39,8 +49,7 @@ LinkSeeds::LinkSeeds(const GraphInfo& graph, const PartitionBook& book,
 }
 
 NodeTypeId LinkSeeds::drawn_type(const Candidate& candidate) const {
-  const auto& type = graph_.edge_types[raw(links_.edge_type)];
-  return candidate.is_source ? type.source : type.destination;
+  return candidate.is_source ? types_.source : types_.destination;
 }
 
 std::uint32_t LinkSeeds::tries() const {
@@ -250,7 +259,7 @@ std::pair<NodeId, NodeId> LinkSeeds::ends(std::size_t candidate) const {
 }
 
 void LinkSeeds::exclude(Exclusions& exclusions) const {
-  const auto reverse = options_->links->reverse;
+  const auto reverse = options_->links->reverse_of(links_.edge_type);
   const bool in = options_->dir == EdgeDir::in;
   for (std::size_t i = 0; i < links_.sources.size(); ++i) {
     const auto list_end = in ? links_.destinations[i] : links_.sources[i];
@@ -280,11 +289,10 @@ PooledVector<std::size_t> LinkSeeds::chosen(std::uint64_t& edges_drawn) const {
 
 /// Those of the positive links: sources are the first seeds, destinations those after them.
 BatchLinks LinkSeeds::links_of_batch() const {
-  const auto& type = graph_.edge_types[raw(links_.edge_type)];
   BatchLinks links;
   links.edge_type = links_.edge_type;
-  links.source_type = type.source;
-  links.destination_type = type.destination;
+  links.source_type = types_.source;
+  links.destination_type = types_.destination;
   const auto positives = static_cast<std::uint32_t>(links_.sources.size());
   for (std::uint32_t i = 0; i < positives; ++i) {
     links.sources.push_back(i);
@@ -317,11 +325,10 @@ LinkSeeds::Seeds LinkSeeds::take() && {
   }
   Seeds out;
   out.links = links_of_batch();
-  const auto& type = graph_.edge_types[raw(links_.edge_type)];
   const auto positives = static_cast<std::uint32_t>(links_.sources.size());
   const auto negatives = chosen(out.links.edges_drawn);
-  SeedGroup drawn_sources{type.source, {}};
-  SeedGroup drawn_destinations{type.destination, {}};
+  SeedGroup drawn_sources{types_.source, {}};
+  SeedGroup drawn_destinations{types_.destination, {}};
   std::array<PooledVector<std::int64_t>, 2> drawn_times;  // of destinations, of sources
   const auto sources = static_cast<std::uint32_t>(std::ranges::count_if(
       negatives, [this](std::size_t number) { return candidates_[number].is_source; }));
@@ -349,8 +356,8 @@ LinkSeeds::Seeds LinkSeeds::take() && {
   for (const auto* times : {&links_.times, &links_.times, &drawn_times[1], &drawn_times[0]}) {
     out.seeds.times.insert(out.seeds.times.end(), times->begin(), times->end());
   }
-  out.seeds.groups = {{type.source, std::move(links_.sources)},
-                      {type.destination, std::move(links_.destinations)},
+  out.seeds.groups = {{types_.source, std::move(links_.sources)},
+                      {types_.destination, std::move(links_.destinations)},
                       std::move(drawn_sources),
                       std::move(drawn_destinations)};
   return out;

@@ -21,6 +21,13 @@
 
 namespace troupe {
 
+/// Node types of the ends of links.
+struct LinkEndTypes {
+  NodeTypeId source{};
+  NodeTypeId destination{};
+};
+LinkEndTypes end_types(const GraphInfo& graph, const LinkOptions& options, EdgeTypeId links);
+
 /// One question to a part. `id` names it when its answer comes.
 struct LinkQuestion {
   std::uint32_t id = 0;
@@ -97,6 +104,7 @@ class LinkSeeds {
   std::shared_ptr<const SampleOptions> options_;
   BatchKey key_;
   PositiveLinks links_;
+  LinkEndTypes types_;
   Stage stage_ = Stage::find;
   PooledVector<Candidate> candidates_;  ///< [links, per_positive, tries], or those that are shared
   std::vector<LinkQuestion> pending_;

@@ -45,11 +45,18 @@ WalkPairs walk_pairs(const BatchWalks& walks, std::uint32_t window) {
 
 PositiveLinks links_of_pairs(const SampledBatch& batch, EdgeTypeId type, std::uint32_t window) {
   const auto& walks = *batch.walks;
-  const auto& ids = batch.nodes[raw(walks.column_types.front())].ids;
+  const auto type_of_pairs = walks.column_types.front();
+  const auto& ids = batch.nodes[raw(type_of_pairs)].ids;
+  const auto fits = [&](std::uint32_t place) {
+    return walks.column_types[place % walks.columns()] == type_of_pairs;
+  };
   const auto pairs = walk_pairs(walks, window);
   PositiveLinks links;
   links.edge_type = type;
   for (std::size_t i = 0; i < pairs.centers.size(); ++i) {
+    if (!fits(pairs.centers[i]) || !fits(pairs.contexts[i])) {
+      continue;
+    }
     const NodeId center = ids[walks.nodes[pairs.centers[i]]];
     const NodeId context = ids[walks.nodes[pairs.contexts[i]]];
     if (center != context) {

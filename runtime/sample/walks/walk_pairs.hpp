@@ -21,7 +21,7 @@ struct WalkPairs {
 /// seed (the walk's first place).
 WalkPairs walk_pairs(const BatchWalks& walks, std::uint32_t window);
 
-/// The pairs of different nodes as positive links, whose ends are nodes of one type.
+/// The pairs of different nodes of the seeds' type as positive links; walks may lead through other types.
 /// \requires batch.walks
 PositiveLinks links_of_pairs(const SampledBatch& batch, EdgeTypeId type, std::uint32_t window);
 

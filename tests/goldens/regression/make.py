@@ -1,7 +1,9 @@
-"""Makes the files beside it: squared errors of numbers, some unknown (NaN), and their scores, by NumPy in float64.
+"""Makes the files beside it: losses of numbers, some unknown (NaN), and their scores, by NumPy in float64.
 
 r2 is that of each column (1 - squares / squares of the distance from the mean of the known numbers),
 averaged over columns, as scikit-learn's r2_score does with "uniform_average".
+mae and huber are torch.nn.L1Loss and torch.nn.HuberLoss(delta=0.75) as PyTorch's documentation defines them,
+with the sums over the known numbers in the place of means.
 
     python make.py
 """
@@ -34,6 +36,14 @@ def main():
     save("numbers", numbers, np.float32)
     save("grad", 2 * difference, np.float32)
     save("loss", [squares.sum()], np.float64)
+    lengths = np.abs(difference)
+    save("mae_grad", np.sign(difference), np.float32)
+    save("mae_loss", [lengths.sum()], np.float64)
+    delta = 0.75
+    near = lengths < delta
+    save("huber_grad", np.where(near, difference, delta * np.sign(difference)), np.float32)
+    save("huber_loss", [np.where(near, 0.5 * difference**2, delta * (lengths - 0.5 * delta)).sum()],
+         np.float64)
     save("scores", [np.sqrt(squares.sum() / known.sum()), np.abs(difference).sum() / known.sum(),
                     np.mean(r2), known.sum()], np.float64)
 

@@ -225,6 +225,50 @@ TEST(EdgeRoles, AreDrawnInProportionAndOnlyAmongThoseThatAreUsed) {
   EXPECT_FALSE(all.used(2));
 }
 
+/// Two types are split at once: a link's label says whose edge it was.
+TEST_F(EdgeSplitting, OfSeveralTypesHasTheirNumbersAsLabels) {
+  const auto write = [&](const std::string& name, const EdgeSplit& split) -> Result<GraphStore> {
+    StoreWriterOptions options;
+    options.edge_split = split;
+    TROUPE_ASSIGN_OR_RETURN(auto writer, StoreWriter::create(temp_ / name, options, executor_));
+    TROUPE_ASSIGN_OR_RETURN(const auto node, writer.add_node_type({"node", 100, {}, {}}));
+    TROUPE_ASSIGN_OR_RETURN(const auto thing, writer.add_node_type({"thing", 100, {}, {}}));
+    TROUPE_ASSIGN_OR_RETURN(const auto knows, writer.add_edge_type({"knows", node, node, {}}));
+    TROUPE_ASSIGN_OR_RETURN(const auto has, writer.add_edge_type({"has", node, thing, {}}));
+    for (const auto& [type, first] : {std::pair{knows, 0U}, std::pair{has, 1000U}}) {
+      TROUPE_RETURN_IF_ERROR(
+          writer.add_edges(type, {std::span(graph_.sources).subspan(first, 1000),
+                                  std::span(graph_.destinations).subspan(first, 1000)}));
+    }
+    TROUPE_RETURN_IF_ERROR(writer.finish());
+    return GraphStore::open(temp_ / name, {});
+  };
+  EdgeSplit both{0.6, 0.2, 0.2, "has"};
+  both.more_types = {"knows"};
+  ASSERT_OK_AND_ASSIGN(const auto store, write("both", both));
+  ASSERT_OK_AND_ASSIGN(const auto of_has, write("has", {0.6, 0.2, 0.2, "has"}));
+  ASSERT_OK_AND_ASSIGN(const auto of_knows, write("knows", {0.6, 0.2, 0.2, "knows"}));
+  EXPECT_EQ(edges_of(store, 0), edges_of(of_knows, 0));
+  EXPECT_EQ(edges_of(store, 1), edges_of(of_has, 1));
+  for (const char* role : {"train", "val", "test"}) {
+    ASSERT_OK_AND_ASSIGN(const auto links, store.links("", role));
+    std::array<std::vector<SplitEnds>, 2> by_type;
+    for (std::uint64_t i = 0; i < links.size(); ++i) {
+      by_type.at(static_cast<std::size_t>(links.labels()[i]))
+          .emplace_back(raw(links.at(i).source), raw(links.at(i).destination));
+    }
+    EXPECT_EQ(by_type[0], ends_of(of_has, role));
+    EXPECT_EQ(by_type[1], ends_of(of_knows, role));
+    EXPECT_EQ(store.info().find_split("")->links.at(role).edge_types,
+              (std::vector<EdgeTypeId>{EdgeTypeId{1}, EdgeTypeId{0}}));
+  }
+  both.more_types = {"has"};
+  EXPECT_ERROR(write("twice", both), Errc::invalid_argument,
+               "expected each edge type once, got \"has\" twice");
+  both.more_types = {"likes"};
+  EXPECT_ERROR(write("other", both), Errc::invalid_argument, "got \"likes\"");
+}
+
 TEST_F(EdgeSplitting, ImportersHandItToTheirStores) {
   const auto in = temp_ / "in";
   write_all(in / "train.txt", "a\tknows\tb\nb\tknows\tc\nc\tlikes\ta\n");

@@ -164,10 +164,9 @@ TEST_F(LinkWriting, TriplesThatCannotBeAreErrors) {
                Errc::invalid_argument, "of as many edge types or of one, got 2 of 1");
   EXPECT_ERROR(open({.type = buys_, .labels = true, .relations = 1, .types = {back}}),
                Errc::invalid_argument, "of as many edge types or of one");
-  for (const EdgeTypeId other : {back, EdgeTypeId{9}}) {
-    EXPECT_ERROR(open({.type = buys_, .labels = true, .relations = 2, .types = {buys_, other}}),
-                 Errc::invalid_argument, "expected edge types between the same node types");
-  }
+  EXPECT_ERROR(
+      open({.type = buys_, .labels = true, .relations = 2, .types = {buys_, EdgeTypeId{9}}}),
+      Errc::invalid_argument, "expected edge types below");
   ASSERT_OK(open({.type = buys_, .labels = true, .relations = 3}));
   for (const auto bad : {3.0F, -1.0F, 0.5F, std::nanf("")}) {
     EXPECT_ERROR(writing.add_links("", "val", {one, one, {}, LinkLabels{bad}}),

@@ -335,17 +335,24 @@ TEST(TriplesOfStores, AForgedGraphJsonIsAnError) {
   }
 }
 
-TEST(TriplesOfStores, RelationsJoinTheSameNodeTypes) {
+/// Relation 1 leads to another node type, of which there are two.
+TEST(TriplesOfStores, EndsAreOfTheTypesOfTheirRelations) {
   const TempDir temp;
   auto contents = triple_contents(true);
   contents.info.node_types.push_back(contents.info.node_types[0]);
   contents.info.node_types[1].name = "item";
+  contents.info.node_types[1].count = 2;
   contents.info.edge_types[2].destination = NodeTypeId{1};
+  contents.in_lists[2] = build_in_lists({{}, {}}, 4, 2);
   contents.nodes.resize(2);
-  ASSERT_OK(write_graph_store(contents, temp / "store"));
+  ASSERT_OK(write_graph_store(contents, temp / "bad"));
+  EXPECT_ERROR(GraphStore::open(temp / "bad", {}), Errc::data_corruption,
+               "row 0: expected a destination of type item below 2, found 2");
 
-  EXPECT_ERROR(GraphStore::open(temp / "store", {}), Errc::data_corruption,
-               "an edge type between the node types of the first one");
+  contents.links[{"", "test"}] = {{0, 1, 0, 2, 3, 1}, {}, {1, 0, 1}};
+  ASSERT_OK(write_graph_store(contents, temp / "good"));
+  ASSERT_OK_AND_ASSIGN(const auto store, GraphStore::open(temp / "good", {}));
+  EXPECT_EQ(store.info().find_split("")->links.at("test").edge_types.size(), 2U);
 }
 
 }  // namespace

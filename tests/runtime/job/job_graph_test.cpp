@@ -294,16 +294,56 @@ TEST(CheckAgainstGraph, RefusesLinksThatTheDataDoesNotHave) {
       "\"goes_with\"\n");
 }
 
-TEST(CheckAgainstGraph, RefusesTriplesOfSeveralEdgeTypes) {
+SplitInfo::LinkRole links_of_types(std::uint64_t count, std::vector<EdgeTypeId> types) {
+  return {.edge_type = types.front(),
+          .count = count,
+          .has_labels = true,
+          .relations = types.size(),
+          .edge_types = types};
+}
+
+TEST(CheckAgainstGraph, LinksOfSeveralEdgeTypesAreThoseOfTrainingInAllRoles) {
   auto info = shop();
-  info.splits[0].links["val"] = {.edge_type = EdgeTypeId{0},
-                                 .count = 1,
-                                 .has_labels = true,
-                                 .relations = 2,
-                                 .edge_types = {EdgeTypeId{0}, EdgeTypeId{0}}};
-  const auto found = own_problems(link_job(), info);
-  EXPECT_CONTAINS(found, "/dataset/split: expected links of one edge type, found val triples of 2");
-  EXPECT_CONTAINS(found, "not built yet; import the triples with --relations one");
+  const std::vector<EdgeTypeId> both{EdgeTypeId{2}, EdgeTypeId{0}};
+  auto& links = info.splits[0].links;
+  links["val"] = links_of_types(1, both);
+  EXPECT_CONTAINS(
+      own_problems(link_job(), info),
+      "/dataset/split: expected val links of the edge types that training has, 1, found "
+      "links of 2, or of others");
+  links["train"] = links_of_types(50, both);
+  links.erase("test");
+  EXPECT_EQ(own_problems(link_job(), info), "");
+  links["test"] = links_of_types(9, {EdgeTypeId{0}, EdgeTypeId{2}});
+  EXPECT_CONTAINS(own_problems(link_job(), info), "test links of the edge types that training has");
+}
+
+TEST(CheckAgainstGraph, LinksOfSeveralEdgeTypesHaveAReverseEach) {
+  auto info = shop();
+  auto& links = info.splits[0].links;
+  links.clear();
+  links["train"] = links_of_types(50, {EdgeTypeId{0}, EdgeTypeId{2}});
+  auto job = link_job();
+  const auto reverses = [&] { return sample_options(job, info).links->reverses; };
+  EXPECT_EQ(reverses().at(EdgeTypeId{0}), std::nullopt) << "between two node types";
+  EXPECT_EQ(reverses().at(EdgeTypeId{2}), EdgeTypeId{2}) << "within one";
+  job.task.reverses = {"bought_by", ""};
+  EXPECT_EQ(own_problems(job, info), "");
+  EXPECT_EQ(reverses().at(EdgeTypeId{0}), EdgeTypeId{1});
+  EXPECT_EQ(sample_options(job, info).links->reverse_of(EdgeTypeId{0}), EdgeTypeId{1});
+  job.task.reverses = {"", "bought_by"};
+  EXPECT_CONTAINS(own_problems(job, info), "/task/reverse: expected \"goes_with\", found");
+  job.task.reverses = {"bought_by"};
+  EXPECT_CONTAINS(own_problems(job, info), "/task/reverse: expected one for each with links of 2");
+  job.task.kind = "edge";
+  EXPECT_CONTAINS(own_problems(job, info),
+                  "/dataset/split: expected links of one edge type with task.kind \"edge\"");
+  job.task.kind = "knowledge";
+  EXPECT_CONTAINS(own_problems(job, info), "import the triples with --relations one");
+  links["train"] = {EdgeTypeId{0}, 50, false, false};
+  job = link_job();
+  job.task.reverses = {"bought_by"};
+  EXPECT_CONTAINS(own_problems(job, info), "/task/reverse: expected one name with links of one");
 }
 
 TEST(CheckAgainstGraph, TheReverseOfLinksLeadsBack) {

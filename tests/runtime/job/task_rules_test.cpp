@@ -49,7 +49,14 @@ TEST(TaskKeys, HaveDefaultsOfTheirTask) {
   const auto edge = read_task({"task.kind=edge", "task.classes=5"}).job;
   EXPECT_EQ(edge.train.loss, "cross_entropy");
   EXPECT_EQ(edge.task.decoder.kind, "mlp");
-  EXPECT_EQ(read_task({"task.kind=edge", "train.loss=mse"}).job.eval.metric, "rmse");
+  for (const char* kind : {"node", "edge"}) {
+    const auto of_loss = [&](const std::string& loss) {
+      return read_task({std::string("task.kind=") + kind, "train.loss=" + loss}).job.eval.metric;
+    };
+    EXPECT_EQ(of_loss("mse"), "rmse");
+    EXPECT_EQ(of_loss("mae"), "mae");
+    EXPECT_EQ(of_loss("huber"), "rmse");
+  }
 }
 
 TEST(TaskKeys, EveryLossOfLinksAndEveryScoreFits) {
@@ -63,8 +70,8 @@ TEST(TaskKeys, EveryLossOfLinksAndEveryScoreFits) {
 
 TEST(TaskKeys, OthersAreRefusedWithWhatFits) {
   EXPECT_EQ(task_problems({"train.loss=bce"}),
-            "/train/loss: expected \"cross_entropy\" | \"bce_logits\" | \"mse\" with task.kind "
-            "\"node\", found "
+            "/train/loss: expected \"cross_entropy\" | \"bce_logits\" | \"mse\" | \"mae\" | "
+            "\"huber\" with task.kind \"node\", found "
             "\"bce\"\n");
   EXPECT_EQ(task_problems(link_keys({"train.loss=cross_entropy"})),
             "/train/loss: expected \"bce\" | \"balanced\" | \"margin\" | \"self_adversarial\" | "
@@ -78,6 +85,13 @@ TEST(TaskKeys, OthersAreRefusedWithWhatFits) {
   EXPECT_EQ(task_problems(link_keys({"train.margin=2", "train.loss=margin"})), "");
   EXPECT_CONTAINS(task_problems(link_keys({"train.temperature=2", "train.loss=margin"})),
                   "/train/temperature: expected 1 with loss \"margin\"");
+  EXPECT_CONTAINS(task_problems({"train.delta=2"}),
+                  "/train/delta: expected 1 with loss \"cross_entropy\", found 2");
+  EXPECT_CONTAINS(task_problems({"train.loss=huber", "train.delta=0"}), "/train/delta: expected");
+  EXPECT_EQ(task_problems({"train.loss=huber", "train.delta=0.5"}), "");
+  EXPECT_CONTAINS(task_problems(link_keys({"train.loss=huber"})), "/train/loss: expected \"bce\"");
+  EXPECT_CONTAINS(task_problems({"train.loss=huber", "train.pos_weight=2"}),
+                  "/train/pos_weight: expected 1 with loss \"huber\"");
   EXPECT_CONTAINS(task_problems({"model.out_dim=8"}),
                   "/model/out_dim: expected none with task.kind \"node\", found 8");
   EXPECT_CONTAINS(task_problems({"eval.negatives.kind=binary"}),

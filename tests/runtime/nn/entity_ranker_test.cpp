@@ -206,6 +206,91 @@ INSTANTIATE_TEST_SUITE_P(Scores, ExactRanker, ::testing::ValuesIn([] {
                          }()),
                          [](const auto& test) { return test.param.name; });
 
+/// A perceptron's queries, and what it multiplies the rows of the other end by.
+struct PerceptronCase {
+  Matrix entities;
+  Matrix queries;  ///< [n, hidden]
+  Matrix weight;   ///< [hidden, columns]
+  std::vector<float> out;
+
+  HalfPerceptron half() const { return {weight.view(), out}; }
+  double key(std::size_t query, std::size_t entity) const {
+    double sum = 0;
+    for (std::size_t h = 0; h < out.size(); ++h) {
+      double between = queries.view().row(query)[h];
+      for (std::size_t c = 0; c < weight.cols(); ++c) {
+        between += double{weight.view().row(h)[c]} * entities.view().row(entity)[c];
+      }
+      sum += out[h] * std::max(0.0, between);
+    }
+    return sum;
+  }
+  /// Of each query all rows; the answer to query i is row i.
+  std::vector<AboveAndLevel> counts(const std::vector<std::size_t>& parts) const {
+    const EntityRanker ranker(half(), queries.view());
+    std::vector<float> keys(queries.rows());
+    ranker.answer_keys(std::as_const(entities).view().slice(0, queries.rows()), keys);
+    std::vector<AboveAndLevel> counts(queries.rows());
+    const std::vector<std::uint64_t> offsets(queries.rows() + 1);
+    std::size_t first = 0;
+    for (const auto part : parts) {
+      ranker.count(std::as_const(entities).view().slice(first, part), keys, {offsets, {}}, counts);
+      first += part;
+    }
+    EXPECT_EQ(first, entities.rows());
+    return counts;
+  }
+};
+
+TEST(PerceptronRanker, CountsThoseAboveAndLevelOfWholeNumbers) {
+  for (const std::size_t hidden : {1U, 5U, 17U}) {
+    const auto factors = small_numbers(1, hidden, 8);
+    const PerceptronCase one{small_numbers(300, 4, 3),
+                             small_numbers(hidden == 5 ? 256 : 9, hidden, 5),
+                             small_numbers(hidden, 4, 7),
+                             {factors.view().flat().begin(), factors.view().flat().end()}};
+    const auto counts = one.counts({300});
+    bool level = false;
+    for (std::size_t q = 0; q < counts.size(); ++q) {
+      AboveAndLevel expected;
+      for (std::size_t e = 0; e < 300; ++e) {
+        expected.above += one.key(q, e) > one.key(q, q) ? 1U : 0U;
+        expected.level += one.key(q, e) == one.key(q, q) ? 1U : 0U;
+      }
+      EXPECT_EQ(counts[q], expected) << hidden << " " << q;
+      level = level || expected.level > 1;
+    }
+    EXPECT_TRUE(level);
+  }
+}
+
+TEST(PerceptronRanker, CountsAreThoseOfEveryPartitioningAndEqualRowsAreLevel) {
+  PerceptronCase one{
+      random_matrix(700, 20, 19), random_matrix(7, 33, 23), random_matrix(33, 20, 29), {}};
+  const auto factors = random_matrix(1, 33, 31);
+  one.out.assign(factors.view().flat().begin(), factors.view().flat().end());
+  for (const auto twin : {191U, 192U, 511U, 699U}) {
+    std::ranges::copy(one.entities.view().row(1), one.entities.view().row(twin).begin());
+  }
+  const auto whole = one.counts({700});
+  for (const auto& parts :
+       {std::vector<std::size_t>{1, 699}, {350, 350}, {3, 0, 190, 193, 192, 122}}) {
+    EXPECT_TRUE(one.counts(parts) == whole);
+  }
+  EXPECT_TRUE(one.counts(std::vector<std::size_t>(700, 1)) == whole);
+  EXPECT_EQ(whole[1].level, 5U) << "itself and its twins";
+}
+
+TEST(PerceptronRanker, NanStaysAndRanksBelowEverything) {
+  const PerceptronCase one{
+      matrix_of({1, NAN, 3}, 3, 1), matrix_of({0}, 1, 1), matrix_of({1}, 1, 1), {-1}};
+  EXPECT_EQ(one.counts({3}).front(), (AboveAndLevel{0, 1}));  // keys -1, NaN, -3
+  const EntityRanker ranker(one.half(), one.queries.view());
+  std::vector<float> keys(1);
+  ranker.answer_keys(one.entities.view().slice(1, 1), keys);
+  EXPECT_TRUE(std::isnan(keys.front()));
+}
+
 // Entities (1), (2), (3), (2), (5) against the query 1: keys are their numbers.
 TEST(EntityRanker, KnownAnswersAndTheAnswerItselfAreLeftOut) {
   const Matrix entities = matrix_of({1, 2, 3, 2, 5}, 5, 1);

@@ -18,7 +18,7 @@ TEST(SeedLoss, CountsTheTermsThatAreKnown) {
   const std::vector<std::int64_t> labels = {0, -1, 3, -1, -1};
   const std::vector<float> targets = {unknown, 1, 0, unknown};
   EXPECT_EQ(known_terms({.labels = labels}), 2U);
-  for (const auto kind : {SeedLossKind::bce_logits, SeedLossKind::squared_error}) {
+  for (const auto kind : {SeedLossKind::bce_logits, SeedLossKind::numbers}) {
     EXPECT_EQ(known_terms({.kind = kind, .targets = {targets.data(), 2, 2}}), 2U);
   }
   EXPECT_EQ(known_terms({}), 0U);
@@ -32,7 +32,7 @@ TEST(SeedLoss, IsTheSumOverTheSeedsWhateverRowsTheyShare) {
   Matrix targets = random_matrix(5, 3, 2);
   targets.data()[4] = unknown;
   for (const auto kind :
-       {SeedLossKind::cross_entropy, SeedLossKind::bce_logits, SeedLossKind::squared_error}) {
+       {SeedLossKind::cross_entropy, SeedLossKind::bce_logits, SeedLossKind::numbers}) {
     Matrix grad(5, 3);
     const auto result = seed_loss({.kind = kind,
                                    .row_of_seed = row_of_seed,
@@ -51,7 +51,7 @@ TEST(SeedLoss, IsTheSumOverTheSeedsWhateverRowsTheyShare) {
                            ? cross_entropy(logits, std::span(labels).subspan(seed, 1), own.view())
                        : kind == SeedLossKind::bce_logits
                            ? bce_logits(logits, target, 2, own.view())
-                           : squared_error(logits, target, own.view());
+                           : number_loss({}, logits, target, own.view());
       expected.sum += one.sum;
       expected.weight += one.weight;
       for (std::size_t c = 0; c < 3; ++c) {

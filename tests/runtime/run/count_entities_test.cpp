@@ -68,6 +68,48 @@ TEST(CountEntities, AreThoseOfComparingOneByOneOnAnyNumberOfThreads) {
   }
 }
 
+TEST(CountEntities, OfAPerceptronAreThoseOfItsHinges) {
+  const auto rows = random_rows(4000, 6, 1);
+  const auto queries = random_rows(5, 3, 2);
+  auto request = request_of(queries, {0.25F, -1, 3, 0, 2.5F});
+  request.cols = 6;
+  request.score = score_of_perceptron;
+  request.hidden = 3;
+  const auto weights = random_rows(3, 7, 4);  // the matrix, and the factors after it
+  std::vector<float> numbers(weights.view().flat().begin(), weights.view().flat().end());
+  numbers.insert(numbers.end(), queries.view().flat().begin(), queries.view().flat().end());
+  request.queries = Segment::of(std::move(numbers));
+  ASSERT_OK(check_queries("RankEntities", request));
+  InlineExecutor alone;
+  ComputePool pool(3);
+  ASSERT_OK_AND_ASSIGN(const auto counts, count_entities(alone, request, rows.view()));
+  ASSERT_OK_AND_ASSIGN(const auto same, count_entities(pool, request, rows.view()));
+  EXPECT_EQ(counts.above, same.above);
+  EXPECT_EQ(counts.level, same.level);
+  const auto flat = weights.view().flat();
+  for (std::size_t q = 0; q < 5; ++q) {
+    std::uint64_t above = 0;
+    std::uint64_t level = 0;
+    for (std::size_t r = 0; r < 4000; ++r) {
+      float key = 0;
+      for (std::size_t h = 0; h < 3; ++h) {
+        float between = queries.view().row(q)[h];
+        for (std::size_t c = 0; c < 6; ++c) {
+          between += flat[h * 6 + c] * rows.view().row(r)[c];
+        }
+        key += flat[18 + h] * std::max(0.0F, between);
+      }
+      above += key > request.keys[q] ? 1U : 0U;
+      level += key == request.keys[q] ? 1U : 0U;
+    }
+    EXPECT_EQ(counts.above[q], above) << q;
+    EXPECT_EQ(counts.level[q], level) << q;
+  }
+  request.unit = true;
+  EXPECT_ERROR(count_entities(alone, request, rows.view()), Errc::invalid_argument,
+               "expected hidden columns with score 4 alone");
+}
+
 TEST(CountEntities, OfNoRowsAndNoQueriesAreNone) {
   InlineExecutor executor;
   const auto queries = random_rows(2, 4, 3);
@@ -87,7 +129,9 @@ TEST(CountEntities, RefuseWhatCannotBe) {
   const auto good = request_of(queries, {0, 0});
   EXPECT_OK(count_entities(executor, good, rows.view()));
   const std::vector<std::function<void(RankEntities&)>> changes{
-      [](RankEntities& r) { r.score = 4; },
+      [](RankEntities& r) { r.score = 4; },  // a perceptron without weights
+      [](RankEntities& r) { r.score = 5; },
+      [](RankEntities& r) { r.hidden = 1; },  // of another score
       [](RankEntities& r) { r.norm = 3; },
       [](RankEntities& r) { r.score = 2; },  // an odd number of columns
       [](RankEntities& r) {
@@ -129,7 +173,9 @@ TEST(CheckQueries, RefusesSizesThatDoNotFit) {
         r.left_out = {1, 2};
         r.offsets = {0, 3, 2};
       },
-      [](RankEntities& r) { r.cols = 0xFFFFFFFF; }};
+      [](RankEntities& r) { r.cols = 0xFFFFFFFF; },
+      [](RankEntities& r) { r.hidden = 3; },  // without weights
+      [](RankEntities& r) { r.hidden = 0xFFFFFFFF; }};
   for (std::size_t i = 0; i < changes.size(); ++i) {
     auto bad = good;
     changes[i](bad);

@@ -58,20 +58,21 @@ struct TwoTypes {
     return sum;
   }
   /// Above and level with the destination, then with the source.
-  std::vector<float> counts(std::size_t link, std::span<const float> r) const {
+  template <class Score>
+  std::vector<float> counts(std::size_t link, const Score& score_of) const {
     const auto [u, v] = links[link];
-    const float own = score(u, v, r);
+    const float own = score_of(u, v);
     std::vector<float> out(4);
     for (std::uint64_t other = 0; other < 70; ++other) {
       if (!known.contains({u, other})) {
-        out[0] += score(u, other, r) > own ? 1.0F : 0.0F;
-        out[1] += score(u, other, r) == own ? 1.0F : 0.0F;
+        out[0] += score_of(u, other) > own ? 1.0F : 0.0F;
+        out[1] += score_of(u, other) == own ? 1.0F : 0.0F;
       }
     }
     for (std::uint64_t other = 0; other < 40; ++other) {
       if (!known.contains({other, v})) {
-        out[2] += score(other, v, r) > own ? 1.0F : 0.0F;
-        out[3] += score(other, v, r) == own ? 1.0F : 0.0F;
+        out[2] += score_of(other, v) > own ? 1.0F : 0.0F;
+        out[3] += score_of(other, v) == own ? 1.0F : 0.0F;
       }
     }
     return out;
@@ -120,22 +121,14 @@ PartitionBook book_of(const std::vector<std::uint64_t>& sources,
   return PartitionBook(PartRanges{.first_node = {sources, destinations}});
 }
 
-Matrix counted(const TwoTypes& graph, const PartitionBook& book, std::span<const float> factors) {
-  const LinkBatch batch(graph);
-  const auto& links = *batch.sampled->links;
-  Matrix outputs(links.sources.size(), link_query_cols(link_cols));
-  add_link_queries({.sources = batch.sources.view(),
-                    .destinations = batch.destinations.view(),
-                    .of = links.sources,
-                    .to = links.destinations,
-                    .factors = factors},
-                   outputs.view());
-  RankingPlan plan{.score = link_product, .known = {}};
-  for (const auto& [u, v] : graph.known) {
-    plan.known.add(u, 0, v);
-  }
-  plan.known.finish();
-  EntityQueries queries(plan, book, *batch.sampled, std::as_const(outputs).view(), 3);
+nn::ModelOptions model_of(const char* decoder) {
+  nn::ModelOptions model;
+  model.out_dim = link_cols;
+  model.decoder = {.kind = decoder, .hidden = 3};
+  return model;
+}
+
+Matrix counts_of_parts(const TwoTypes& graph, const PartitionBook& book, EntityQueries queries) {
   InlineExecutor executor;
   for (std::size_t q = 0; q < queries.questions().size(); ++q) {
     const auto& [part, request] = queries.questions()[q];
@@ -151,6 +144,30 @@ Matrix counted(const TwoTypes& graph, const PartitionBook& book, std::span<const
   return queries.take();
 }
 
+RankingPlan ranking_of(const TwoTypes& graph) {
+  RankingPlan plan{.score = link_product, .known = {}};
+  for (const auto& [u, v] : graph.known) {
+    plan.known.add(u, 0, v);
+  }
+  plan.known.finish();
+  return plan;
+}
+
+Matrix counted(const TwoTypes& graph, const PartitionBook& book, std::span<const float> factors) {
+  const LinkBatch batch(graph);
+  const auto& links = *batch.sampled->links;
+  Matrix outputs(links.sources.size(), link_query_cols(model_of("dot")));
+  add_link_queries({.sources = batch.sources.view(),
+                    .destinations = batch.destinations.view(),
+                    .of = links.sources,
+                    .to = links.destinations,
+                    .factors = factors},
+                   outputs.view());
+  return counts_of_parts(graph, book,
+                         EntityQueries(ranking_of(graph), book, *batch.sampled,
+                                       std::as_const(outputs).view(), {.tensor = 3}));
+}
+
 TEST(LinkRanks, AreThoseOfComparingOneByOneForAnyPartitioning) {
   const TwoTypes graph;
   const std::vector<float> r{1, -0.5F, 2, 0, 1};
@@ -162,13 +179,74 @@ TEST(LinkRanks, AreThoseOfComparingOneByOneForAnyPartitioning) {
       ASSERT_EQ(counts.rows(), graph.links.size());
       float level = 0;
       for (std::size_t i = 0; i < counts.rows(); ++i) {
-        const auto expected = graph.counts(i, factors);
+        const auto expected = graph.counts(
+            i, [&](std::uint64_t u, std::uint64_t v) { return graph.score(u, v, factors); });
         EXPECT_TRUE(std::ranges::equal(counts.view().row(i), expected)) << i;
         level += expected[1] + expected[3];
       }
       EXPECT_GT(level, 30) << "the data has ties";
     }
   }
+}
+
+/// The perceptron's parameters: exact in float32, so that many scores are level.
+std::vector<float> small_perceptron() {
+  std::mt19937 dice(9);
+  std::uniform_int_distribution<int> some(-2, 2);
+  std::vector<float> values(3 * link_cols * 2 + 3 + 3 + 1);
+  std::ranges::generate(values, [&] { return static_cast<float>(some(dice)); });
+  return values;
+}
+
+/// As the decoder scores pairs (nn/decoder.hpp).
+float perceptron_score(std::span<const float> p, std::span<const float> u,
+                       std::span<const float> v) {
+  float sum = p.back();
+  for (std::size_t h = 0; h < 3; ++h) {
+    float between = p[6 * link_cols + h];
+    for (std::size_t c = 0; c < link_cols; ++c) {
+      between += p[h * link_cols + c] * u[c] + p[(3 + h) * link_cols + c] * v[c];
+    }
+    sum += p[6 * link_cols + 3 + h] * std::max(0.0F, between);
+  }
+  return sum;
+}
+
+TEST(LinkRanks, OfAPerceptronAreThoseOfComparingOneByOneForAnyPartitioning) {
+  const TwoTypes graph;
+  const auto parameters = small_perceptron();
+  const auto model = model_of("mlp");
+  const LinkBatch batch(graph);
+  const auto& links = *batch.sampled->links;
+  Matrix outputs(links.sources.size(), link_query_cols(model));
+  ASSERT_EQ(outputs.cols(), 8U);
+  add_link_queries({.sources = batch.sources.view(),
+                    .destinations = batch.destinations.view(),
+                    .of = links.sources,
+                    .to = links.destinations,
+                    .factors = {},
+                    .perceptron = nn::perceptron_of(model.decoder, link_cols, parameters)},
+                   outputs.view());
+  const auto score = [&](std::uint64_t u, std::uint64_t v) {
+    return perceptron_score(parameters, graph.sources.view().row(u),
+                            graph.destinations.view().row(v));
+  };
+  for (const auto& book : {book_of({0, 40}, {0, 70}), book_of({0, 13, 40}, {0, 70, 70}),
+                           book_of({0, 0, 1, 40}, {0, 30, 31, 70})}) {
+    const auto counts = counts_of_parts(
+        graph, book,
+        EntityQueries(
+            ranking_of(graph), book, *batch.sampled, std::as_const(outputs).view(),
+            {.tensor = 3, .cols = link_cols, .weights = link_weights(model, parameters)}));
+    float level = 0;
+    for (std::size_t i = 0; i < counts.rows(); ++i) {
+      const auto expected = graph.counts(i, score);
+      EXPECT_TRUE(std::ranges::equal(counts.view().row(i), expected)) << i;
+      level += expected[1] + expected[3];
+    }
+    EXPECT_GT(level, 30) << "the data has ties";
+  }
+  EXPECT_TRUE(link_weights(model_of("dot"), {}).of_sources.empty());
 }
 
 TEST(LinkRanks, OfRowsThatDoNotFitAreRefused) {
@@ -225,10 +303,24 @@ TEST(LinkRanks, TasksEndTheirOutputsWithQueriesWhereAsked) {
   ASSERT_EQ(outputs.cols(), 7U);
   const std::vector<float> first{11, 1, 2, 11, 3, 4, 11};  // score, u and its key, v and its key
   EXPECT_TRUE(std::ranges::equal(outputs.view().row(0), first));
-  model.decoder.kind = "mlp";
+  model.decoder = {.kind = "mlp", .hidden = 3};
   ASSERT_OK_AND_ASSIGN(const auto other, nn::make_network(model));
-  EXPECT_ERROR(make_task({.kind = "link", .loss = "bce", .rank_all = true}, *other),
-               Errc::invalid_argument, "eval.ranks: expected a decoder that is a product");
+  ASSERT_OK_AND_ASSIGN(const auto hinges,
+                       make_task({.kind = "link", .loss = "bce", .rank_all = true}, *other));
+  const auto parameters = other->initial_parameters(1);
+  const std::span<const float> flat(parameters);
+  ASSERT_OK_AND_ASSIGN(const auto made,
+                       hinges->outputs({.executor = executor,
+                                        .ops = ops,
+                                        .batch = batch,
+                                        .rows = of_types,
+                                        .parameters = other->decoder_slice(flat)}));
+  ASSERT_EQ(made.cols(), 1U + 2 * 4);
+  const float bias = parameters.back();  // keys leave it out
+  for (std::size_t i = 0; i < 2; ++i) {
+    EXPECT_NEAR(made.view().row(i)[4] + bias, made.view().row(i)[0], 1e-5);
+    EXPECT_NEAR(made.view().row(i)[8] + bias, made.view().row(i)[0], 1e-5);
+  }
 }
 
 }  // namespace

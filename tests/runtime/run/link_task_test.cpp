@@ -63,6 +63,57 @@ TEST(LinkLearner, GradientsOfEveryLossAndDecoderEqualDifferences) {
   }
 }
 
+/// The batch's links are of an edge type among several that are learned.
+Batch links_of_type(EdgeTypeId type) {
+  Batch batch = links_of_two_nodes();
+  auto sampled = *batch.sampled;
+  sampled.links->edge_type = type;
+  batch.sampled = std::make_shared<const SampledBatch>(std::move(sampled));
+  return batch;
+}
+
+TEST(LinkLearner, DistmultHasAVectorForEachEdgeType) {
+  auto options = link_learner("distmult", "bce");
+  options.model.decoder.relations = {EdgeTypeId{4}, EdgeTypeId{0}, EdgeTypeId{9}};
+  ASSERT_OK_AND_ASSIGN(const auto network, nn::make_network(options.model));
+  const auto first = network->decoder_offset();
+  EXPECT_EQ(network->num_parameters(), first + 3U * 3U);
+  InlineExecutor executor;
+  const auto learner = make(options);
+  for (const auto& [type, place] :
+       {std::pair{EdgeTypeId{4}, 0U}, std::pair{EdgeTypeId{0}, 1U}, std::pair{EdgeTypeId{9}, 2U}}) {
+    const auto batch = links_of_type(type);
+    expect_gradient(options, batch);
+    ASSERT_OK_AND_ASSIGN(const auto share, learner->compute(executor, batch));
+    for (std::size_t i = 0; i < 9; ++i) {
+      EXPECT_EQ(share.gradient[first + i] != 0, i / 3 == place) << i;
+    }
+    // The loss is that of a decoder with this type's vector alone.
+    auto one = link_learner("distmult", "bce");
+    const auto alone = make(one);
+    auto parameters = *learner->snapshot();
+    const auto at = parameters.begin() + static_cast<std::ptrdiff_t>(first);
+    std::copy_n(at + 3 * static_cast<std::ptrdiff_t>(place), 3, at);
+    parameters.resize(first + 3);
+    ASSERT_OK(alone->restore(parameters, alone->optimizer_state(), {}, 0));
+    ASSERT_OK_AND_ASSIGN(const auto same, alone->compute(executor, batch));
+    EXPECT_EQ(share.loss_sum, same.loss_sum);
+  }
+  EXPECT_ERROR(learner->compute(executor, links_of_type(EdgeTypeId{2})), Errc::failed_precondition,
+               "expected one of the 3 edge types that are learned, found edge type 2");
+}
+
+TEST(LinkLearner, OtherDecodersServeAllEdgeTypesAlike) {
+  for (const char* decoder : {"dot", "mlp"}) {
+    auto options = link_learner(decoder, "bce");
+    ASSERT_OK_AND_ASSIGN(const auto alone, nn::make_network(options.model));
+    options.model.decoder.relations = {EdgeTypeId{4}, EdgeTypeId{0}};
+    ASSERT_OK_AND_ASSIGN(const auto both, nn::make_network(options.model));
+    EXPECT_EQ(alone->num_parameters(), both->num_parameters());
+    expect_gradient(options, links_of_type(EdgeTypeId{0}));
+  }
+}
+
 TEST(LinkLearner, LearnsItsLinks) {
   auto options = link_learner("mlp", "bce");
   options.optimizer.lr = 0.5;
@@ -167,7 +218,9 @@ LearnerOptions edge_learner(const std::string& loss, std::uint64_t outputs) {
 
 TEST(EdgeLearner, GradientsEqualDifferences) {
   expect_gradient(edge_learner("cross_entropy", 3), labelled_batch({2, 0}));
-  expect_gradient(edge_learner("mse", 1), labelled_batch({0.5F, -2}));
+  for (const char* loss : {"mse", "mae", "huber"}) {
+    expect_gradient(edge_learner(loss, 1), labelled_batch({0.5F, -2}));
+  }
   auto distmult = edge_learner("cross_entropy", 3);
   distmult.model.decoder.kind = "distmult";
   expect_gradient(distmult, labelled_batch({2, 1}));
@@ -183,7 +236,7 @@ TEST(EdgeLearner, RefusesLabelsThatDoNotFit) {
   EXPECT_ERROR(learner->compute(executor, labelled_batch({})), Errc::failed_precondition,
                "labels of links: expected 2, found 0");
   EXPECT_ERROR(Learner::create(edge_learner("bce", 3)), Errc::invalid_argument,
-               "expected cross_entropy or mse for edges");
+               "expected cross_entropy, mse, mae, huber for edges");
 }
 
 /// People 0 have one column, books 1 two; a link leads from a person to a book.
@@ -193,7 +246,7 @@ TEST(LinkLearner, TakesEndsOfTwoTypes) {
       .nodes = {{"person", 1}, {"book", 2}},
       .edges = {{"reads", NodeTypeId{0}, NodeTypeId{1}}, {"read_by", NodeTypeId{1}, NodeTypeId{0}}},
       .seeds = NodeTypeId{0},
-      .other_ends = NodeTypeId{1}};
+      .other_ends = {NodeTypeId{1}}};
   auto sampled = std::make_shared<SampledBatch>();
   sampled->hops = 1;
   sampled->seed_index = {0, 1, 0, 1, 1};

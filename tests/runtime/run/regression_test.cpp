@@ -1,5 +1,6 @@
 // Numbers of nodes to predict: loss and scores against NumPy, from y.npy to a trained model by way of a store.
 #include "runtime/data/npy_import.hpp"
+#include "runtime/nn/number_losses.hpp"
 #include "runtime/partition/partitioner.hpp"
 #include "runtime/run/scoring.hpp"
 #include "runtime/run/task/task.hpp"
@@ -71,11 +72,18 @@ Batch golden_batch(Matrix targets) {
   return batch;
 }
 
-TEST(Regression, LossAndGradientAreThoseOfNumPy) {
+LearnerOptions number_learner(const std::string& loss, double delta = 1) {
   auto options = testing::small_learner();
   options.model.in_dim = 2;
   options.model.out_dim = 3;
-  options.loss = "mse";
+  options.loss = loss;
+  options.delta = delta;
+  return options;
+}
+
+/// \param prefix  of the files of the loss
+void expect_golden_loss(const LearnerOptions& options, const std::string& prefix) {
+  SCOPED_TRACE(options.loss);
   ASSERT_OK_AND_ASSIGN(const auto network, nn::make_network(options.model));
   ASSERT_OK_AND_ASSIGN(const auto task, make_task(task_options(options), *network));
   const auto batch = golden_batch(testing::matrix_of(57, 3, regression_golden<float>("numbers")));
@@ -89,26 +97,74 @@ TEST(Regression, LossAndGradientAreThoseOfNumPy) {
   const auto loss =
       task->loss({.executor = executor, .ops = ops, .batch = batch, .rows = rows}, gradients);
 
-  EXPECT_NEAR(loss.sum, regression_golden<double>("loss")[0], 1e-9);
+  EXPECT_NEAR(loss.sum, regression_golden<double>(prefix + "loss")[0], 1e-9);
   EXPECT_EQ(static_cast<double>(loss.weight), regression_golden<double>("scores")[3]);
-  const auto expected = regression_golden<float>("grad");
+  const auto expected = regression_golden<float>(prefix + "grad");
   ASSERT_EQ(gradients.rows.front().view().flat().size(), expected.size());
   for (std::size_t i = 0; i < expected.size(); ++i) {
     EXPECT_NEAR(gradients.rows.front().data()[i], expected[i], 1e-6);
   }
+  EXPECT_TRUE(task->seed_loss(batch).has_value());  // so a device computes it, too
   EXPECT_ERROR(task->check(golden_batch(Matrix(57, 2))), Errc::failed_precondition,
                "targets: expected 3 columns for 57 seeds, found 2 for 57");
+}
+
+TEST(Regression, LossesAndGradientsAreThoseOfNumPy) {
+  expect_golden_loss(number_learner("mse"), "");
+  expect_golden_loss(number_learner("mae"), "mae_");
+  expect_golden_loss(number_learner("huber", 0.75), "huber_");
+}
+
+TEST(Regression, SlopesOfTermsAreTheirDifferences) {
+  for (const auto& kind : nn::number_loss_kinds()) {
+    for (const double delta : {0.25, 1.0, 3.0}) {
+      ASSERT_OK_AND_ASSIGN(const auto loss, nn::make_number_loss(kind.name, delta));
+      for (const double at : {-5.0, -0.6, -0.1, 0.1, 0.6, 2.9, 5.0}) {
+        const double step = 1e-6;
+        const double slope =
+            (nn::number_term(loss, at + step).loss - nn::number_term(loss, at - step).loss) /
+            (2 * step);
+        EXPECT_NEAR(nn::number_term(loss, at).slope, slope, 1e-6) << kind.name << " at " << at;
+      }
+      EXPECT_EQ(nn::number_term(loss, 0).slope, 0);
+      EXPECT_EQ(nn::number_term(loss, 0).loss, 0);
+      EXPECT_TRUE(std::isnan(nn::number_term(loss, NAN).loss));
+      EXPECT_TRUE(std::isnan(nn::number_term(loss, NAN).slope));
+    }
+  }
+}
+
+TEST(Regression, HuberIsContinuousAtItsDelta) {
+  const nn::NumberLoss loss{.rule = nn::NumberRule::huber, .delta = 0.75};
+  const double below = std::nextafter(0.75, 0.0);
+  EXPECT_NEAR(nn::number_term(loss, below).loss, nn::number_term(loss, 0.75).loss, 1e-15);
+  EXPECT_NEAR(nn::number_term(loss, -below).slope, nn::number_term(loss, -0.75).slope, 1e-15);
+  EXPECT_EQ(nn::number_term(loss, -10).slope, -0.75);
+}
+
+TEST(Regression, RefusesLossesAndDeltasThatDoNotFit) {
+  for (const double bad : {0.0, -1.0, static_cast<double>(NAN), HUGE_VAL}) {
+    EXPECT_ERROR(Learner::create(number_learner("huber", bad)), Errc::invalid_argument,
+                 "train.delta: expected a positive number");
+  }
+  EXPECT_ERROR(Learner::create(number_learner("l1")), Errc::invalid_argument,
+               "expected cross_entropy, bce_logits, mse, mae, huber, found l1");
+  EXPECT_ERROR(nn::make_number_loss("bce", 1), Errc::invalid_argument,
+               "expected mse, mae, huber of numbers, found bce");
 }
 
 TEST(Regression, LearnsNumbers) {
   auto options = testing::small_learner();
   options.model.in_dim = 2;
-  options.loss = "mse";
   options.optimizer.lr = 0.05;
-  auto learner = testing::make(options);
-  auto batch = testing::two_nodes({0, 1}, {});
-  batch.targets = testing::matrix_of(2, 2, {4, -1, unknown_number, 2.5F});
-  testing::expect_learns(*learner, batch);
+  for (const auto& loss : nn::number_loss_kinds()) {
+    SCOPED_TRACE(loss.name);
+    options.loss = loss.name;
+    auto learner = testing::make(options);
+    auto batch = testing::two_nodes({0, 1}, {});
+    batch.targets = testing::matrix_of(2, 2, {4, -1, unknown_number, 2.5F});
+    testing::expect_learns(*learner, batch);
+  }
 }
 
 // ---- stores ----

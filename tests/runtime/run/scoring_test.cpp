@@ -81,6 +81,38 @@ TEST(LinkScores, WithoutFalseLinksCandidatesAreToldFromAndWithoutBothNothingIsSc
   EXPECT_EQ(value_of(told, "mrr"), not_scored);
 }
 
+/// Two edge types of two and three links, and one without any.
+TEST(LinkScores, OfSeveralEdgeTypesAreMeansAndThoseOfEach) {
+  const std::vector<float> values{5, 1, 3, 4, 2, 0, 1, 7, 6, 5};  // [5, 2]: a score, one drawn
+  const ConstMatrix outputs{values.data(), 5, 2};
+  const std::vector<std::int64_t> seen(5);
+  const LinkScoring both{.rows = 5, .groups = {{"a", 0, 2}, {"none", 2, 0}, {"b", 2, 3}}};
+  const auto scores = score_links(both, outputs, seen);
+  const auto a = score_links({.rows = 2}, outputs.slice(0, 2), std::span(seen).first(2));
+  const auto b = score_links({.rows = 3}, outputs.slice(2, 3), std::span(seen).first(3));
+  EXPECT_EQ(scores.labelled, 5U);
+  EXPECT_DOUBLE_EQ(*scores.auc, (*a.auc + *b.auc) / 2);
+  for (const char* name : {"ap", "mrr", "mr", "hits@1", "hits@50"}) {
+    EXPECT_DOUBLE_EQ(*scores.by_name(name), (*a.by_name(name) + *b.by_name(name)) / 2) << name;
+    EXPECT_EQ(*scores.by_name(std::string("b.") + name), *b.by_name(name));
+  }
+  EXPECT_EQ(*scores.by_name("a.auc"), *a.auc);
+  EXPECT_FALSE(scores.by_name("none.auc"));
+  EXPECT_NE(*a.auc, *b.auc);
+}
+
+/// Counts of all nodes come at the end of each row.
+TEST(LinkScores, OfSeveralEdgeTypesRankAmongAllNodesToo) {
+  const std::vector<float> values{5, 1, 0, 0, 3, 0, 2, 4, 1, 1, 0, 0};
+  const ConstMatrix outputs{values.data(), 2, 6};
+  const std::vector<std::int64_t> seen(2);
+  const auto scores =
+      score_links({.all = true, .rows = 2, .groups = {{"a", 0, 1}, {"b", 1, 1}}}, outputs, seen);
+  EXPECT_DOUBLE_EQ(*scores.by_name("a.mr"), (1 + 4) / 2.0);
+  EXPECT_DOUBLE_EQ(*scores.by_name("b.mr"), (2.5 + 1) / 2);
+  EXPECT_DOUBLE_EQ(*scores.by_name("mr"), (2.5 + 1.75) / 2);
+}
+
 TEST(LinkScores, OfADivergedModelHaveAnOrder) {
   const Matrix outputs = scores_of_rows(2, {NAN, 1, 2, NAN});
 

@@ -162,6 +162,28 @@ TEST(LinkBatch, OfOneNodeTypeLeavesOutBothDirections) {
   expect_twins(graph, options, links, "within items");
 }
 
+/// Of links of several edge types each batch leaves out those of its own type, and their reverses.
+TEST(LinkBatch, OfSeveralTypesLeavesOutTheReversesOfItsOwn) {
+  const auto graph = shop_graph();
+  const auto cut = cut_graph(graph, 3);
+  const PlainLinks within{.edge_type = 2, .links = {{0, 1}, {4, 16}, {30, 2}}};
+  auto several = link_options(Negatives::binary);
+  several.links->reverse = {};
+  several.links->reverses = {{EdgeTypeId{0}, EdgeTypeId{1}}, {EdgeTypeId{2}, EdgeTypeId{2}}};
+  for (const auto& [links, reverse] :
+       {std::pair{bought(), EdgeTypeId{1}}, std::pair{within, EdgeTypeId{2}}}) {
+    auto alone = link_options(Negatives::binary);
+    alone.links->reverse = reverse;
+    const auto expected = testing::reference_links(graph, alone, link_key, links);
+    EXPECT_EQ(testing::plain(testing::drive_links(cut, several, link_key, links), cut), expected);
+    several.links->exclude = false;
+    EXPECT_NE(testing::plain(testing::drive_links(cut, several, link_key, links), cut), expected);
+    several.links->exclude = true;
+  }
+  several.links->reverses[EdgeTypeId{2}] = std::nullopt;
+  EXPECT_EQ(several.links->reverse_of(EdgeTypeId{2}), std::nullopt);
+}
+
 TEST(LinkBatch, WithoutLinksIsEmpty) {
   const auto cut = cut_graph(shop_graph(), 2);
   const auto batch = testing::drive_links(cut, link_options(Negatives::binary, true), link_key, {});

@@ -4,6 +4,8 @@
 #include "tests/support/expect.hpp"
 
 #include <algorithm>
+#include <functional>
+#include <set>
 
 namespace troupe {
 namespace {
@@ -111,12 +113,104 @@ TEST(SeedOrder, OfLinksIsPermutedByTheirEdgeType) {
             (std::vector<std::uint64_t>{expected(0), expected(1), expected(2)}));
 }
 
+/// Links 0..n-1 of three edge types, the second without any.
+std::shared_ptr<const LinkList> grouped_links(std::uint64_t first, std::uint64_t last) {
+  std::vector<std::uint64_t> ends;
+  for (std::uint64_t i = 0; i < first + last; ++i) {
+    ends.insert(ends.end(), {i, 100 + i, i, 100 + i});
+  }
+  const auto kept = Segment::of(std::move(ends));
+  return std::make_shared<const LinkList>(
+      LinkList(EdgeTypeId{4}, kept.as<std::uint64_t>(), 4, {}, {}, {kept.owner})
+          .in_groups({{EdgeTypeId{4}, 0, first},
+                      {EdgeTypeId{1}, first, 0},
+                      {EdgeTypeId{7}, first, last}}));
+}
+
+TEST(SeedOrder, OfSeveralEdgeTypesHasBatchesOfOneEach) {
+  const SeedOrder order(grouped_links(25, 13), 10, 7, true);
+  ASSERT_EQ(order.num_batches(), 3U + 2U);
+  std::vector<std::uint64_t> all;
+  std::vector<EdgeTypeId> types;
+  for (std::uint64_t b = 0; b < 5; ++b) {
+    const auto at = order.positions(3, b);
+    const auto links = *order.seeds_of(3, b).links;
+    types.push_back(links.edge_type);
+    for (std::size_t i = 0; i < at.size(); ++i) {
+      EXPECT_EQ(at[i] < 25, links.edge_type == EdgeTypeId{4});
+      EXPECT_EQ(raw(links.sources[i]), at[i]);
+      EXPECT_EQ(raw(links.destinations[i]), 100 + at[i]);
+    }
+    all.insert(all.end(), at.begin(), at.end());
+  }
+  std::ranges::sort(all);
+  for (std::uint64_t i = 0; i < 38; ++i) {
+    EXPECT_EQ(all.at(i), i);
+  }
+  EXPECT_EQ(std::ranges::count(types, EdgeTypeId{4}), 3);
+  EXPECT_EQ(std::ranges::count(types, EdgeTypeId{7}), 2);
+}
+
+TEST(SeedOrder, OfSeveralEdgeTypesHasTheBatchesOfEachAloneInAnOrderOfEveryEpoch) {
+  const SeedOrder both(grouped_links(35, 23), 4, 7, true);
+  const SeedOrder one(
+      std::make_shared<const LinkList>(grouped_links(35, 23)->slice(0, 35).in_groups({})), 4, 7,
+      true);
+  std::set<std::vector<std::uint64_t>> alone;
+  for (std::uint64_t b = 0; b < one.num_batches(); ++b) {
+    const auto at = one.positions(2, b);
+    alone.emplace(at.begin(), at.end());
+  }
+  std::size_t found = 0;
+  std::vector<bool> first_type;
+  for (std::uint64_t b = 0; b < both.num_batches(); ++b) {
+    const auto at = both.positions(2, b);
+    found += alone.contains({at.begin(), at.end()}) ? 1U : 0U;
+    first_type.push_back(at.front() < 35);
+  }
+  EXPECT_EQ(found, 9U);
+  EXPECT_FALSE(std::ranges::is_sorted(first_type, std::greater<>())) << "types are mixed";
+  const SeedOrder plain(grouped_links(35, 23), 4, 7, false);
+  EXPECT_EQ(plain.positions(2, 9), (std::vector<std::uint64_t>{35, 36, 37, 38}));
+  EXPECT_EQ(plain.positions(2, 8), (std::vector<std::uint64_t>{32, 33, 34}));
+  const SeedOrder full(grouped_links(35, 23), 4, 7, true, {}, ShortBatch::dropped);
+  EXPECT_EQ(full.num_batches(), 8U + 5U);
+  for (std::uint64_t b = 0; b < 13; ++b) {
+    EXPECT_EQ(full.positions(0, b).size(), 4U);
+  }
+}
+
+TEST(LinkList, SlicesKeepWhichLinksAreOfWhichType) {
+  const auto slice = grouped_links(5, 4)->slice(3, 4);
+  EXPECT_EQ(slice.groups(),
+            (std::vector<LinkGroup>{
+                {EdgeTypeId{4}, 0, 2}, {EdgeTypeId{1}, 2, 0}, {EdgeTypeId{7}, 2, 2}}));
+  EXPECT_EQ(slice.edge_type_at(1), EdgeTypeId{4});
+  EXPECT_EQ(slice.edge_type_at(2), EdgeTypeId{7});
+  EXPECT_EQ(link_list()->edge_type_at(2), EdgeTypeId{4});
+}
+
 TEST(SeedOrder, TimesOfNodesComeWithThem) {
   auto list = std::make_shared<SeedList>(*seed_list(3));
   list->times = {5, -6, 7};
   const auto seeds = SeedOrder(list, 2, 7, false).seeds_of(0, 1);
   EXPECT_EQ(seeds.nodes, (std::vector<NodeId>{NodeId{998}}));
   EXPECT_EQ(seeds.times, (std::vector<std::int64_t>{7}));
+}
+
+TEST(SeedOrder, TimesMayBeLeftOut) {
+  auto list = std::make_shared<SeedList>(*seed_list(3));
+  list->times = {5, -6, 7};
+  SeedOrder of_nodes(list, 2, 7, false);
+  of_nodes.leave_out_times();
+  EXPECT_TRUE(of_nodes.seeds_of(0, 1).times.empty());
+  EXPECT_EQ(of_nodes.seeds_of(0, 1).nodes, SeedOrder(list, 2, 7, false).seeds_of(0, 1).nodes);
+  SeedOrder of_links(link_list(), 2, 7, false);
+  of_links.leave_out_times();
+  const auto links = *of_links.seeds_of(0, 0).links;
+  EXPECT_TRUE(links.times.empty());
+  EXPECT_EQ(links.labels, (std::vector<float>{0.5F, 1}));
+  EXPECT_EQ(of_links.links()->times().size(), 3U) << "the list keeps them";
 }
 
 TEST(SeedOrder, StepsAreThoseOfTheRankWithTheMostBatches) {

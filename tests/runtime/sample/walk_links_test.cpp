@@ -92,6 +92,70 @@ TEST(WalkLinks, AreThePairsOfWalksWithNegativesOfTheirOwn) {
   }
 }
 
+/// Users buy items; a type without edges joins users, for the twin.
+testing::TestGraph bought_graph() {
+  testing::TestGraph graph;
+  graph.nodes = {{.name = "user", .count = 50}, {.name = "item", .count = 60}};
+  graph.edges = {{.name = "buys", .source = 0, .destination = 1},
+                 {.name = "bought_by", .source = 1, .destination = 0},
+                 {.name = "near", .source = 0, .destination = 0}};
+  for (std::uint64_t user = 0; user < 50; ++user) {
+    for (std::uint64_t k = 0; k < 1 + user % 5; ++k) {
+      const std::uint64_t item = (user * user + 7 * k) % 23;
+      graph.edges[0].edges.push_back({user, item});
+      graph.edges[1].edges.push_back({item, user});
+    }
+  }
+  return graph;
+}
+
+/// Pairs of users on walks from users to items and back; steps through items count.
+TEST(WalkLinks, AlongSeveralTypesArePairsOfTheFirst) {
+  const auto graph = bought_graph();
+  for (const std::uint32_t window : {2U, 3U, 4U}) {
+    SampleOptions options;
+    options.dir = EdgeDir::out;
+    options.job_seed = 42;
+    options.fanout = {{3, 2, 0}, {2, 3, 0}};
+    options.links =
+        LinkOptions{.negatives = {.kind = Negatives::binary, .per_positive = 2}, .exclude = false};
+    auto walking = options;
+    walking.links->pairs_of = NodeTypeId{0};
+    walking.walks = WalkOptions{.length = 6,
+                                .per_seed = 2,
+                                .restart_below = 1U << 29,
+                                .along = {EdgeTypeId{0}, EdgeTypeId{1}},
+                                .window = window};
+    auto walks = testing::reference_walks(graph, walking, pairs_key, pair_seeds);
+    testing::PlainLinks pairs{.edge_type = 2, .links = {}};
+    // Places of items hold no users: they are taken out, and what stays is half as far apart.
+    testing::PlainWalks users;
+    for (std::size_t at = 0; at < walks.nodes.size(); ++at) {
+      if (at % 7 % 2 == 0) {
+        const bool returned = std::ranges::find(walks.restarts, at) != walks.restarts.end();
+        if (returned) {
+          users.restarts.push_back(static_cast<std::uint32_t>(users.nodes.size()));
+        }
+        users.nodes.push_back(walks.nodes[at]);
+      } else if (std::ranges::find(walks.restarts, at) != walks.restarts.end()) {
+        users.restarts.push_back(
+            static_cast<std::uint32_t>(users.nodes.size()));  // before the next user
+      }
+    }
+    pairs.links = pairs_of(users, 3, window / 2);
+    ASSERT_GT(pairs.links.size(), 10U);
+    const auto expected = testing::reference_links(graph, options, pairs_key, pairs);
+    for (const std::uint32_t parts : {1U, 3U}) {
+      const auto cut = testing::cut_graph(graph, parts);
+      const auto batch = testing::drive_links(cut, walking, pairs_key, seeds_as_links());
+      ASSERT_TRUE(batch.links);
+      EXPECT_EQ(batch.links->source_type, NodeTypeId{0});
+      EXPECT_EQ(batch.links->destination_type, NodeTypeId{0});
+      EXPECT_EQ(testing::plain(batch, cut), expected) << "window " << window << ", parts " << parts;
+    }
+  }
+}
+
 TEST(WalkLinks, NodesWithoutNeighborsHaveNone) {
   testing::TestGraph graph;
   graph.nodes.push_back({.name = "node", .count = 4});

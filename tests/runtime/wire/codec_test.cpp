@@ -115,12 +115,12 @@ TYPED_TEST(Codec, SurvivesEveryTruncation) {
 
 TYPED_TEST(Codec, RefusesSegmentsThatItDoesNotHave) {
   Frame frame = this->frame();
-  const bool four = std::is_same_v<TypeParam, RowReply> || std::is_same_v<TypeParam, StateReply> ||
-                    std::is_same_v<TypeParam, Restore> || std::is_same_v<TypeParam, ReadyBatch> ||
-                    std::is_same_v<TypeParam, KeepState> || std::is_same_v<TypeParam, HopRequest> ||
-                    std::is_base_of_v<CopyPiece, TypeParam> ||
-                    std::is_same_v<TypeParam, RankEntities> ||
-                    std::is_same_v<TypeParam, ScoreResult>;
+  const bool four =
+      std::is_same_v<TypeParam, RowReply> || std::is_same_v<TypeParam, StateReply> ||
+      std::is_same_v<TypeParam, Restore> || std::is_same_v<TypeParam, ReadyBatch> ||
+      std::is_same_v<TypeParam, KeepState> || std::is_same_v<TypeParam, HopRequest> ||
+      std::is_base_of_v<CopyPiece, TypeParam> || std::is_same_v<TypeParam, RankEntities> ||
+      std::is_same_v<TypeParam, EdgesFound> || std::is_same_v<TypeParam, ScoreResult>;  // or more
   frame.segments.resize(4);
   frame.segments[3] = pattern_segment(8, 1);
   if (!four) {
