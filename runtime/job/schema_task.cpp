@@ -171,8 +171,7 @@ std::vector<SchemaRow> task_rows() {
        value("\"\""),
        "`link`: type of the edges that lead back, left out too; \"\": the links' own type "
        "where it joins nodes of one type, else none; of links of several edge types a list, one "
-       "for "
-       "each",
+       "for each",
        {},
        [](const Json& v, Job& job) {
          job.task.reverse = v.is_array() ? std::string() : v.get<std::string>();
