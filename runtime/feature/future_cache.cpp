@@ -1,5 +1,6 @@
 #include "runtime/feature/future_cache.hpp"
 
+#include "runtime/feature/hot_rows.hpp"
 #include "runtime/feature/row_collection.hpp"
 
 #include <algorithm>
@@ -11,10 +12,6 @@ namespace troupe {
 namespace {
 
 constexpr auto no_original_id = static_cast<OriginalId>(~std::uint64_t{0});
-
-std::uint64_t stored_row_bytes(const NodeTypeInfo& type) {
-  return type.features ? type.features->row_bytes() : 0;
-}
 
 /// [types] rows that do not lie here.
 std::vector<std::uint64_t> rows_elsewhere(const GraphInfo& graph, const PartitionBook& book,
@@ -60,7 +57,7 @@ std::vector<std::uint64_t> future_room(const GraphInfo& graph, const PartitionBo
   const auto rows = rows_elsewhere(graph, book, here);
   double all_bytes = 0;
   for (std::size_t t = 0; t < rows.size(); ++t) {
-    const auto each = stored_row_bytes(graph.node_types[t]) + cache_entry_bytes;
+    const auto each = bytes_of_row(graph.node_types[t].features) + cache_entry_bytes;
     all_bytes += static_cast<double>(rows[t]) * static_cast<double>(each);
   }
   const auto share = static_cast<double>(options.budget_bytes) / std::max(all_bytes, 1.0);
@@ -79,7 +76,7 @@ FutureCache::FutureCache(std::shared_ptr<const GraphInfo> graph,
       room_(future_room(*graph, *book_, *options, here_)) {
   for (std::size_t t = 0; t < room_.size(); ++t) {
     types_.emplace_back(FutureRowsOptions{.room = room_[t],
-                                          .row_bytes = stored_row_bytes(graph->node_types[t]),
+                                          .row_bytes = bytes_of_row(graph->node_types[t].features),
                                           .lookahead = options->lookahead});
   }
   looked_up_.resize(types_.empty() ? 1 : types_.front().window());

@@ -3,15 +3,10 @@
 #include "runtime/base/saturating.hpp"
 
 #include <algorithm>
-#include <optional>
 #include <tuple>
 
 namespace troupe {
 namespace {
-
-std::uint64_t bytes_of_row(const std::optional<FeatureInfo>& features) {
-  return features ? features->row_bytes() : 0;
-}
 
 /// A bucket of a part's profile.
 struct Bucket {

@@ -7,10 +7,16 @@
 #include "runtime/graph/store.hpp"
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
 namespace troupe {
+
+/// Of a row as it is stored; 0 without features.
+inline std::uint64_t bytes_of_row(const std::optional<FeatureInfo>& features) {
+  return features ? features->row_bytes() : 0;
+}
 
 /// The nodes whose rows are looked at, and what a row takes.
 struct HotRowsOptions {

@@ -9,20 +9,13 @@
 #include <tuple>
 
 namespace troupe {
-namespace {
-
-std::uint64_t row_bytes_of(const NodeTypeInfo& type) {
-  return type.features ? type.features->row_bytes() : 0;
-}
-
-}  // namespace
 
 std::uint64_t cache_bytes_of(const GraphInfo& graph, double share) {
   double bytes = 0;
   for (const auto& type : graph.node_types) {
     if (type.features) {
       bytes += share * static_cast<double>(type.count) *
-               static_cast<double>(row_bytes_of(type) + cache_entry_bytes);
+               static_cast<double>(bytes_of_row(type.features) + cache_entry_bytes);
     }
   }
   return static_cast<std::uint64_t>(bytes);
@@ -85,7 +78,7 @@ std::vector<CacheChoice> RowCounter::choose(const GraphInfo& graph, const Partit
   };
   std::vector<Candidate> candidates;
   for (std::size_t t = 0; t < types_.size(); ++t) {
-    const auto bytes = row_bytes_of(graph.node_types[t]);
+    const auto bytes = bytes_of_row(graph.node_types[t].features);
     for (std::size_t i = 0; bytes > 0 && i < types_[t].ids.size(); ++i) {
       candidates.push_back({types_[t].times[i] / static_cast<double>(bytes + cache_entry_bytes), t,
                             types_[t].ids[i]});
@@ -97,7 +90,7 @@ std::vector<CacheChoice> RowCounter::choose(const GraphInfo& graph, const Partit
   });
   std::map<std::pair<std::size_t, PartId>, std::vector<NodeId>> nodes_of;
   for (const auto& candidate : candidates) {
-    const auto each = row_bytes_of(graph.node_types[candidate.type]) + cache_entry_bytes;
+    const auto each = bytes_of_row(graph.node_types[candidate.type].features) + cache_entry_bytes;
     if (each > budget_bytes) {
       break;
     }
@@ -115,7 +108,7 @@ std::vector<CacheChoice> RowCounter::choose(const GraphInfo& graph, const Partit
 
 RowCache::RowCache(const GraphInfo& graph) {
   for (const auto& type : graph.node_types) {
-    types_.emplace_back().row_bytes = row_bytes_of(type);
+    types_.emplace_back().row_bytes = bytes_of_row(type.features);
   }
 }
 
@@ -188,7 +181,7 @@ std::vector<RowQuestion> cache_questions(const GraphInfo& graph,
                                          std::uint64_t piece_bytes) {
   std::vector<RowQuestion> questions;
   for (const auto& choice : choices) {
-    const auto bytes = row_bytes_of(graph.node_types[raw(choice.type)]);
+    const auto bytes = bytes_of_row(graph.node_types[raw(choice.type)].features);
     const auto step = static_cast<std::size_t>(std::max<std::uint64_t>(1, piece_bytes / bytes));
     for (std::size_t i = 0; i < choice.nodes.size(); i += step) {
       const auto nodes =

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <new>
+#include <thread>
 
 namespace troupe::net {
 namespace {
@@ -88,6 +89,8 @@ void TcpLink::pump() {
     return;
   }
   std::size_t total = 0;
+  // Who sends has more to say, often, and may wait for this processor: one write takes it all.
+  std::this_thread::yield();
   while (fill()) {
     const std::size_t bytes = stream_->write_now(batch_.unwritten());
     batch_.written(bytes);

@@ -19,25 +19,23 @@
 namespace troupe {
 namespace {
 
-constexpr std::size_t group_nodes =
-    64; // frontier nodes whose memory is requested together
+constexpr std::size_t group_nodes = 64;  // frontier nodes whose memory is requested together
 
 /// Nodes of a section that a reply covers: where their lists lie and how many
 /// entries of each it takes, at most.
 struct SectionPlan {
   struct Row {
-    std::uint64_t
-        begin; ///< First entry of the list, or of the rest that is requested
-    std::uint32_t entries; ///< From there to the end of the list
-    bool whole; ///< The entries from `begin` are taken as they lie, without a
-                ///< choice
+    std::uint64_t begin;    ///< First entry of the list, or of the rest that is requested
+    std::uint32_t entries;  ///< From there to the end of the list
+    bool whole;             ///< The entries from `begin` are taken as they lie, without a
+                            ///< choice
   };
   /// Of a group whose lists are all taken whole: it has no rows.
   static constexpr std::size_t whole_lists = ~std::size_t{0};
 
   PooledVector<Row> rows;
-  PooledVector<std::size_t> first_rows; ///< Of each group of nodes
-  PooledVector<std::uint32_t> counts;   ///< Of each node
+  PooledVector<std::size_t> first_rows;  ///< Of each group of nodes
+  PooledVector<std::uint32_t> counts;    ///< Of each node
   std::uint64_t edges = 0;
   std::uint64_t resume_position = 0;
 };
@@ -45,28 +43,29 @@ struct SectionPlan {
 /// Edges that a reply may still hold.
 struct Room {
   std::uint64_t edges;
-  bool empty_reply; ///< Nothing is in it yet: one list passes whatever its
-                    ///< length
+  bool empty_reply;  ///< Nothing is in it yet: one list passes whatever its
+                     ///< length
 };
 
 /// Samples along one edge type.
-template <class Rows> class SectionSampler {
-public:
-  SectionSampler(const Part &part, const HopRequest &request,
-                 const HopSection &section, const ChoiceKind &kind)
-      : part_(part), section_(section),
+template <class Rows>
+class SectionSampler {
+ public:
+  SectionSampler(const Part& part, const HopRequest& request, const HopSection& section,
+                 const ChoiceKind& kind)
+      : part_(part),
+        section_(section),
         frontier_(request.frontiers[section.frontier].nodes),
         trees_(request.frontiers[section.frontier].trees),
         times_(request.frontiers[section.frontier].times),
         time_rule_(request.time),
-        rows_(part, request.frontiers[section.frontier].node_type,
-              section.edge_type, request.dir),
-        left_out_(part, section, request.dir, rows_.lists), dir_(request.dir) {
-    ChoiceOptions options{
-        .fanout = static_cast<std::uint32_t>(std::max(section.fanout, 0)),
-        .replace = request.replace,
-        .neighbours = rows_.lists.neighbours,
-        .neighbour_originals = rows_.lists.neighbour_originals};
+        rows_(part, request.frontiers[section.frontier].node_type, section.edge_type, request.dir),
+        left_out_(part, section, request.dir, rows_.lists),
+        dir_(request.dir) {
+    ChoiceOptions options{.fanout = static_cast<std::uint32_t>(std::max(section.fanout, 0)),
+                          .replace = request.replace,
+                          .neighbours = rows_.lists.neighbours,
+                          .neighbour_originals = rows_.lists.neighbour_originals};
     if (section.within) {
       choice_ = make_within(options, request.frontiers[*section.within].nodes);
       reads_entries_ = true;
@@ -80,37 +79,32 @@ public:
   }
 
   unsigned width_bytes() const { return rows_.lists.neighbours.width_bytes(); }
-  const SectionPlan &planned() const { return plan_; }
+  const SectionPlan& planned() const { return plan_; }
   /// Nothing of the section needs another request.
   bool complete() const {
-    return plan_.counts.size() == frontier_.size() &&
-           plan_.resume_position == 0;
+    return plan_.counts.size() == frontier_.size() && plan_.resume_position == 0;
   }
 
   Status check() const {
     const auto edge_type = raw(section_.edge_type);
-    const auto &lists = rows_.lists;
+    const auto& lists = rows_.lists;
     const auto other = dir_ == EdgeDir::in ? CompleteFor::out : CompleteFor::in;
     if (!lists.present() || part_.complete_for == other) {
-      return sampling_refused(
-          part_, Errc::failed_precondition,
-          fmt::format("edge type {} has no whole lists for direction {}",
-                      edge_type, dir_ == EdgeDir::in ? "in" : "out"));
+      return sampling_refused(part_, Errc::failed_precondition,
+                              fmt::format("edge type {} has no whole lists for direction {}",
+                                          edge_type, dir_ == EdgeDir::in ? "in" : "out"));
     }
     if (lists.offsets.size() != rows_.count() + 1) {
       return sampling_refused(part_, Errc::invalid_argument,
                               fmt::format("edge type {} has lists for {} "
                                           "nodes, its frontier's node type {}",
-                                          edge_type, lists.offsets.size() - 1,
-                                          rows_.count()));
+                                          edge_type, lists.offsets.size() - 1, rows_.count()));
     }
     TROUPE_RETURN_IF_ERROR(try_each_stored_datum(
-        [&](bool wanted, const auto &of_lists,
-            std::string_view name) -> Status {
+        [&](bool wanted, const auto& of_lists, std::string_view name) -> Status {
           if (wanted && of_lists.size() != lists.neighbours.size()) {
-            return sampling_refused(
-                part_, Errc::failed_precondition,
-                fmt::format("edge type {} has no {} stored", edge_type, name));
+            return sampling_refused(part_, Errc::failed_precondition,
+                                    fmt::format("edge type {} has no {} stored", edge_type, name));
           }
           return ok_status();
         },
@@ -123,26 +117,21 @@ public:
                                           edge_type));
     }
     if (needs_times_ && lists.times.size() != lists.neighbours.size()) {
-      return sampling_refused(
-          part_, Errc::failed_precondition,
-          fmt::format("edge type {} has no times stored", edge_type));
+      return sampling_refused(part_, Errc::failed_precondition,
+                              fmt::format("edge type {} has no times stored", edge_type));
     }
-    const auto sums =
-        limited() ? lists.weight_sums.size() : lists.neighbours.size();
-    if (needs_weights_ && (lists.aliases.size() != lists.neighbours.size() ||
-                           sums != lists.neighbours.size())) {
-      return sampling_refused(
-          part_, Errc::failed_precondition,
-          fmt::format("edge type {} has no alias tables for direction {}",
-                      edge_type, dir_ == EdgeDir::in ? "in" : "out"));
+    const auto sums = limited() ? lists.weight_sums.size() : lists.neighbours.size();
+    if (needs_weights_ &&
+        (lists.aliases.size() != lists.neighbours.size() || sums != lists.neighbours.size())) {
+      return sampling_refused(part_, Errc::failed_precondition,
+                              fmt::format("edge type {} has no alias tables for direction {}",
+                                          edge_type, dir_ == EdgeDir::in ? "in" : "out"));
     }
-    if (needs_originals_ &&
-        lists.neighbour_originals.size() != lists.neighbours.size()) {
+    if (needs_originals_ && lists.neighbour_originals.size() != lists.neighbours.size()) {
       return sampling_refused(
           part_, Errc::failed_precondition,
-          fmt::format(
-              "edge type {} has no original ids of neighbors for direction {}",
-              edge_type, dir_ == EdgeDir::in ? "in" : "out"));
+          fmt::format("edge type {} has no original ids of neighbors for direction {}", edge_type,
+                      dir_ == EdgeDir::in ? "in" : "out"));
     }
     return ok_status();
   }
@@ -151,10 +140,8 @@ public:
   /// that the reply is allocated once.
   Status plan(Room room) {
     plan_.counts.reserve(frontier_.size());
-    for (std::size_t first = 0; first < frontier_.size();
-         first += group_nodes) {
-      const auto nodes = frontier_.subspan(
-          first, std::min(group_nodes, frontier_.size() - first));
+    for (std::size_t first = 0; first < frontier_.size(); first += group_nodes) {
+      const auto nodes = frontier_.subspan(first, std::min(group_nodes, frontier_.size() - first));
       fetch_offsets(first + group_nodes);
       if (plan_whole_lists(first, nodes, room)) {
         continue;
@@ -165,8 +152,7 @@ public:
       std::array<Stretch, group_nodes> stretches{};
       search_times(first, nodes);
       for (std::size_t i = 0; i < nodes.size(); ++i) {
-        const std::uint64_t skipped =
-            first + i == 0 ? section_.first_position : 0;
+        const std::uint64_t skipped = first + i == 0 ? section_.first_position : 0;
         TROUPE_ASSIGN_OR_RETURN(const List list, list_of(first + i, skipped));
         begins[i] = list.begin;
         stretches[i].entries = list.entries;
@@ -188,17 +174,16 @@ public:
   /// Draws and copies the planned rows, group by group: the entries of one are
   /// read while those of the next are drawn. \returns the entries written
   template <class IdT>
-  std::uint64_t write(std::span<const IdT> ids, IdT *out,
-                      const DataPlaces &data) {
+  std::uint64_t write(std::span<const IdT> ids, IdT* out, const DataPlaces& data) {
     if (!choice_) {
       return copy_lists(ids, out, data);
     }
     std::array<PooledVector<std::uint64_t>, 2> entries;
     std::uint64_t written = 0;
-    const auto copy = [&](const PooledVector<std::uint64_t> &from) {
+    const auto copy = [&](const PooledVector<std::uint64_t>& from) {
       pick(ids.data(), from, out + written);
       each_stored_datum(
-          [&]<class T>(std::span<const T> values, T *to) {
+          [&]<class T>(std::span<const T> values, T* to) {
             if (to != nullptr) {
               pick(values.data(), from, to + written);
             }
@@ -222,33 +207,30 @@ public:
     return written;
   }
 
-  const IdSpan &ids() const { return rows_.lists.neighbours; }
+  const IdSpan& ids() const { return rows_.lists.neighbours; }
   EdgeData edge_data() const { return section_.edge_data; }
 
-private:
+ private:
   /// A list, or the rest of it that is requested.
   struct List {
     std::uint64_t begin;
     std::uint32_t entries;
-    std::span<const std::uint32_t>
-        excluded; ///< Of those that count among the entries
+    std::span<const std::uint32_t> excluded;  ///< Of those that count among the entries
   };
   Result<List> list_of(std::size_t at, std::uint64_t skipped) {
     const NodeId node = frontier_[at];
     if (!rows_.has(node)) {
-      return sampling_refused(part_, Errc::invalid_argument,
-                              fmt::format("frontier node {} is not {}",
-                                          raw(node), rows_.expected()));
+      return sampling_refused(
+          part_, Errc::invalid_argument,
+          fmt::format("frontier node {} is not {}", raw(node), rows_.expected()));
     }
     const std::uint64_t row = rows_.row(node);
     const std::uint64_t degree = rows_.lists.degree(row);
-    const auto allowed = limited() ? search_.allowed(at % group_nodes)
-                                   : AllowedEntries{0, degree};
+    const auto allowed = limited() ? search_.allowed(at % group_nodes) : AllowedEntries{0, degree};
     if (degree > std::numeric_limits<std::uint32_t>::max()) {
       return sampling_refused(
           part_, Errc::unimplemented,
-          fmt::format("node {} has degree {}, at most 2^32-1 works", raw(node),
-                      degree));
+          fmt::format("node {} has degree {}, at most 2^32-1 works", raw(node), degree));
     }
     const std::uint64_t begin = rows_.lists.offsets[row] + allowed.begin;
     const std::uint64_t end = rows_.lists.offsets[row] + allowed.end;
@@ -257,19 +239,15 @@ private:
     if (skipped > entries) {
       return sampling_refused(
           part_, Errc::invalid_argument,
-          fmt::format("first position {} of node {} of degree {}", skipped,
-                      raw(node), entries));
+          fmt::format("first position {} of node {} of degree {}", skipped, raw(node), entries));
     }
     if (reads_entries_) {
       return List{begin, static_cast<std::uint32_t>(end - begin), excluded};
     }
     if (excluded.empty()) {
-      return List{
-          begin + skipped, static_cast<std::uint32_t>(entries - skipped), {}};
+      return List{begin + skipped, static_cast<std::uint32_t>(entries - skipped), {}};
     }
-    return List{begin + left_out_.skip(skipped),
-                static_cast<std::uint32_t>(entries - skipped),
-                {}};
+    return List{begin + left_out_.skip(skipped), static_cast<std::uint32_t>(entries - skipped), {}};
   }
 
   bool takes_whole_lists(std::size_t i) const {
@@ -278,8 +256,7 @@ private:
   /// Of the planned node at place `i`.
   SectionPlan::Row row_of(std::size_t i) const {
     if (takes_whole_lists(i)) {
-      return {rows_.lists.offsets[rows_.row(frontier_[i])], plan_.counts[i],
-              true};
+      return {rows_.lists.offsets[rows_.row(frontier_[i])], plan_.counts[i], true};
     }
     return plan_.rows[plan_.first_rows[i / group_nodes] + i % group_nodes];
   }
@@ -290,8 +267,7 @@ private:
     if (rows_.lists.offsets.size_bytes() <= cached_bytes) {
       return;
     }
-    for (std::size_t i = first;
-         i < std::min(first + group_nodes, frontier_.size()); ++i) {
+    for (std::size_t i = first; i < std::min(first + group_nodes, frontier_.size()); ++i) {
       if (rows_.has(frontier_[i])) {
         __builtin_prefetch(&rows_.lists.offsets[rows_.row(frontier_[i])]);
       }
@@ -308,12 +284,10 @@ private:
     }
     search_.begin(time_rule_);
     for (std::size_t i = 0; i < nodes.size(); ++i) {
-      std::span<const std::int64_t>
-          times; // none of a node that list_of() refuses
+      std::span<const std::int64_t> times;  // none of a node that list_of() refuses
       if (rows_.has(nodes[i])) {
         const std::uint64_t row = rows_.row(nodes[i]);
-        times = rows_.lists.times.subspan(rows_.lists.offsets[row],
-                                          rows_.lists.degree(row));
+        times = rows_.lists.times.subspan(rows_.lists.offsets[row], rows_.lists.degree(row));
       }
       search_.add(times, times_[first + i]);
     }
@@ -323,24 +297,20 @@ private:
   /// Plans a group without a choice, if all of its lists are short: where nodes
   /// have edges of few of many types, most lists are empty. \returns false:
   /// nothing was planned
-  bool plan_whole_lists(std::size_t first, std::span<const NodeId> nodes,
-                        Room room) {
+  bool plan_whole_lists(std::size_t first, std::span<const NodeId> nodes, Room room) {
     if constexpr (std::is_same_v<Rows, OwnedRows>) {
       const bool plain = !limited() && !reads_entries_ && rows_.count() > 0 &&
                          (first > 0 || section_.first_position == 0) &&
                          left_out_.nothing_before(first + nodes.size());
-      const std::uint64_t most =
-          choice_ ? choice_->whole_up_to()
-                  : std::uint64_t{std::numeric_limits<std::uint32_t>::max()};
+      const std::uint64_t most = choice_ ? choice_->whole_up_to()
+                                         : std::uint64_t{std::numeric_limits<std::uint32_t>::max()};
       std::array<std::uint32_t, group_nodes> counts;
       std::uint64_t longest = plain ? 0 : most + 1;
       std::uint64_t edges = 0;
       // Along most types of few the first lists are long: nothing is lost then.
       constexpr std::size_t side_by_side = 16;
-      for (std::size_t i = 0; i < nodes.size() && longest <= most;
-           i += side_by_side) {
-        for (std::size_t k = i; k < std::min(i + side_by_side, nodes.size());
-             ++k) {
+      for (std::size_t i = 0; i < nodes.size() && longest <= most; i += side_by_side) {
+        for (std::size_t k = i; k < std::min(i + side_by_side, nodes.size()); ++k) {
           const std::uint64_t row = rows_.row(nodes[k]);
           const bool its = row < rows_.count();
           const std::uint64_t degree = its ? rows_.lists.degree(row) : most + 1;
@@ -349,14 +319,12 @@ private:
           counts[k] = static_cast<std::uint32_t>(degree);
         }
       }
-      if (longest > most ||
-          edges > room.edges - std::min(plan_.edges, room.edges)) {
+      if (longest > most || edges > room.edges - std::min(plan_.edges, room.edges)) {
         return false;
       }
       plan_.first_rows.push_back(SectionPlan::whole_lists);
       plan_.counts.insert(plan_.counts.end(), counts.begin(),
-                          counts.begin() +
-                              static_cast<std::ptrdiff_t>(nodes.size()));
+                          counts.begin() + static_cast<std::ptrdiff_t>(nodes.size()));
       plan_.edges += edges;
       return true;
     }
@@ -367,7 +335,7 @@ private:
     if (choice_) {
       return choice_->plan(section_.key, group);
     }
-    for (auto &stretch : group) {
+    for (auto& stretch : group) {
       stretch.taken = stretch.entries;
       stretch.whole = true;
     }
@@ -375,17 +343,15 @@ private:
 
   /// Adds a node to the plan.
   /// \returns whether the reply has room for more
-  bool cover(std::uint64_t begin, const Stretch &stretch, Room room) {
+  bool cover(std::uint64_t begin, const Stretch& stretch, Room room) {
     std::uint32_t count = stretch.taken;
     const bool passes_alone = choice_ && room.empty_reply && plan_.edges == 0;
-    if (count > room.edges - std::min(plan_.edges, room.edges) &&
-        !passes_alone) {
+    if (count > room.edges - std::min(plan_.edges, room.edges) && !passes_alone) {
       if (choice_ || plan_.edges >= room.edges) {
         return false;
       }
       count = static_cast<std::uint32_t>(room.edges - plan_.edges);
-      plan_.resume_position =
-          (plan_.counts.empty() ? section_.first_position : 0) + count;
+      plan_.resume_position = (plan_.counts.empty() ? section_.first_position : 0) + count;
     }
     plan_.rows.push_back({begin, stretch.entries, stretch.whole});
     plan_.counts.push_back(count);
@@ -395,29 +361,29 @@ private:
 
   /// Copies every planned list as it lies.
   template <class IdT>
-  std::uint64_t copy_lists(std::span<const IdT> ids, IdT *out,
-                           const DataPlaces &data) {
+  std::uint64_t copy_lists(std::span<const IdT> ids, IdT* out, const DataPlaces& data) {
     std::uint64_t written = 0;
     for (std::size_t i = 0; i < plan_.counts.size(); ++i) {
+      if (plan_.counts[i] == 0) {
+        continue;
+      }
       if (i + 1 < plan_.counts.size()) {
         __builtin_prefetch(ids.data() + row_of(i + 1).begin);
       }
       const auto begin = row_of(i).begin;
       const auto positions = left_out_.first_kept(i, plan_.counts[i]);
-      const auto copy = [&]<class T>(std::span<const T> list, T *to) {
+      const auto copy = [&]<class T>(std::span<const T> list, T* to) {
         if (to != nullptr && positions.empty()) {
           std::copy_n(list.data() + begin, plan_.counts[i], to + written);
         } else if (to != nullptr) {
-          std::ranges::transform(
-              positions, to + written,
-              [&](std::uint32_t position) { return list[begin + position]; });
+          std::ranges::transform(positions, to + written,
+                                 [&](std::uint32_t position) { return list[begin + position]; });
         }
       };
       copy(ids, out);
       each_stored_datum(copy, rows_.lists, data);
       if (data.entries != nullptr) {
-        write_entries(begin, plan_.counts[i], positions,
-                      data.entries + written);
+        write_entries(begin, plan_.counts[i], positions, data.entries + written);
       }
       written += plan_.counts[i];
     }
@@ -426,8 +392,7 @@ private:
 
   /// \param positions  of the entries after `begin`; empty: the first ones
   static void write_entries(std::uint64_t begin, std::uint32_t count,
-                            std::span<const std::uint32_t> positions,
-                            std::uint64_t *to) {
+                            std::span<const std::uint32_t> positions, std::uint64_t* to) {
     for (std::uint32_t k = 0; k < count; ++k) {
       to[k] = begin + (positions.empty() ? k : positions[k]);
     }
@@ -439,13 +404,12 @@ private:
     if (first >= plan_.counts.size() || takes_whole_lists(first)) {
       return;
     }
-    for (std::size_t i = first;
-         i < std::min(first + group_nodes, plan_.counts.size()); ++i) {
+    for (std::size_t i = first; i < std::min(first + group_nodes, plan_.counts.size()); ++i) {
       const auto row = row_of(i);
       if (!row.whole) {
         __builtin_prefetch(&rows_.original_id(frontier_[i]));
         if (needs_weights_ && limited()) {
-          const auto *const sums = rows_.lists.weight_sums.data() + row.begin;
+          const auto* const sums = rows_.lists.weight_sums.data() + row.begin;
           __builtin_prefetch(sums - 1);
           __builtin_prefetch(sums + row.entries - 1);
         }
@@ -456,7 +420,7 @@ private:
   /// Finds out which entries the rows of a group take, and starts to load them.
   template <class IdT>
   void draw_group(std::span<const IdT> ids, std::size_t first,
-                  PooledVector<std::uint64_t> &entries) {
+                  PooledVector<std::uint64_t>& entries) {
     const std::size_t end = std::min(first + group_nodes, plan_.counts.size());
     if (takes_whole_lists(first)) {
       for (std::size_t i = first; i < end; ++i) {
@@ -467,16 +431,15 @@ private:
       }
       return;
     }
-    const auto *const rows =
-        plan_.rows.data() + plan_.first_rows[first / group_nodes];
+    const auto* const rows = plan_.rows.data() + plan_.first_rows[first / group_nodes];
     std::array<Stretch, group_nodes> stretches;
     std::size_t drawn = 0;
     std::size_t most_drawn = 0;
     std::size_t most = 0;
     for (std::size_t i = first; i < end; ++i) {
       most += plan_.counts[i];
-      if (const auto &row = rows[i - first]; !row.whole) {
-        auto &stretch = stretches[drawn++];
+      if (const auto& row = rows[i - first]; !row.whole) {
+        auto& stretch = stretches[drawn++];
         stretch = {.original_id = rows_.original_id(frontier_[i]),
                    .excluded = left_out_.positions(i),
                    .first_entry = row.begin,
@@ -496,13 +459,12 @@ private:
     entries.resize(most);
     constexpr std::span<const std::uint32_t> none;
     const bool all_left = reads_entries_ || left_out_.none();
-    std::uint64_t *out = entries.data();
-    const std::uint32_t *position = positions_.data();
-    const Stretch *stretch = stretches.data();
+    std::uint64_t* out = entries.data();
+    const std::uint32_t* position = positions_.data();
+    const Stretch* stretch = stretches.data();
     for (std::size_t i = first; i < end; ++i) {
-      const auto &row = rows[i - first];
-      const std::uint32_t count =
-          row.whole ? plan_.counts[i] : (stretch++)->taken;
+      const auto& row = rows[i - first];
+      const std::uint32_t count = row.whole ? plan_.counts[i] : (stretch++)->taken;
       plan_.counts[i] = count;
       TruePositions true_position(all_left ? none : left_out_.positions(i));
       for (std::uint32_t k = 0; k < count; ++k, ++out) {
@@ -514,7 +476,7 @@ private:
   }
 
   /// Where the weights of a stretch lie that begins at an entry.
-  void add_weights(Stretch &stretch, std::uint64_t begin) const {
+  void add_weights(Stretch& stretch, std::uint64_t begin) const {
     if (needs_weights_ && limited()) {
       stretch.weight_sums = &rows_.lists.weight_sums[begin];
       stretch.sum_before = begin == 0 ? 0 : rows_.lists.weight_sums[begin - 1];
@@ -524,15 +486,14 @@ private:
   }
 
   template <class T>
-  static void pick(const T *lists, std::span<const std::uint64_t> entries,
-                   T *out) {
+  static void pick(const T* lists, std::span<const std::uint64_t> entries, T* out) {
     for (const std::uint64_t entry : entries) {
       *out++ = lists[entry];
     }
   }
 
-  const Part &part_;
-  const HopSection &section_;
+  const Part& part_;
+  const HopSection& section_;
   std::span<const NodeId> frontier_;
   std::span<const std::uint32_t> trees_;
   std::span<const std::int64_t> times_;
@@ -544,20 +505,19 @@ private:
   bool needs_times_ = false;
   bool needs_originals_ = false;
   bool reads_entries_ = false;
-  std::unique_ptr<Choice> choice_; ///< Null: all entries are taken
-  StretchSearch search_;           ///< Of the group that is planned
+  std::unique_ptr<Choice> choice_;  ///< Null: all entries are taken
+  StretchSearch search_;            ///< Of the group that is planned
   SectionPlan plan_;
-  PooledVector<std::uint32_t> positions_; ///< Of one group, row after row
+  PooledVector<std::uint32_t> positions_;  ///< Of one group, row after row
 };
 
 /// Plans as many sections as the reply has room for.
 template <class Rows>
-Status plan_sections(std::vector<SectionSampler<Rows>> &samplers,
-                     std::uint64_t max_edges) {
+Status plan_sections(std::vector<SectionSampler<Rows>>& samplers, std::uint64_t max_edges) {
   Room room{std::max<std::uint64_t>(max_edges, 1), true};
   for (std::size_t i = 0; i < samplers.size(); ++i) {
     TROUPE_RETURN_IF_ERROR(samplers[i].plan(room));
-    const auto &plan = samplers[i].planned();
+    const auto& plan = samplers[i].planned();
     room.edges -= std::min(room.edges, plan.edges);
     room.empty_reply = room.empty_reply && plan.edges == 0;
     if (!samplers[i].complete()) {
@@ -571,11 +531,11 @@ Status plan_sections(std::vector<SectionSampler<Rows>> &samplers,
 }
 
 template <class Rows>
-HopReply write_sections(std::vector<SectionSampler<Rows>> &samplers) {
+HopReply write_sections(std::vector<SectionSampler<Rows>>& samplers) {
   std::uint64_t bytes = 0;
   std::size_t nodes = 0;
   DataWriter data;
-  for (const auto &sampler : samplers) {
+  for (const auto& sampler : samplers) {
     const auto size = sampler.planned().edges * sampler.width_bytes();
     bytes = section_begin(bytes, size) + size;
     data.plan(sampler.edge_data(), sampler.planned().edges);
@@ -587,25 +547,21 @@ HopReply write_sections(std::vector<SectionSampler<Rows>> &samplers) {
   reply.sections.reserve(samplers.size());
   reply.counts.reserve(nodes);
   bytes = 0;
-  for (auto &sampler : samplers) {
+  for (auto& sampler : samplers) {
     const auto begin = section_begin(bytes, sampler.planned().edges);
     std::ranges::fill(ids.bytes().subspan(bytes, begin - bytes), std::byte{});
     const auto places = data.places(sampler.edge_data());
-    const auto written =
-        sampler.ids().visit([&]<class IdT>(std::span<const IdT> list) {
-          return sampler.write(
-              list, reinterpret_cast<IdT *>(ids.data() + begin), places);
-        });
+    const auto written = sampler.ids().visit([&]<class IdT>(std::span<const IdT> list) {
+      return sampler.write(list, reinterpret_cast<IdT*>(ids.data() + begin), places);
+    });
     data.advance(sampler.edge_data(), written);
     bytes = written == 0 ? bytes : begin + written * sampler.width_bytes();
-    const auto &plan = sampler.planned();
-    reply.counts.insert(reply.counts.end(), plan.counts.begin(),
-                        plan.counts.end());
-    reply.sections.push_back(
-        {.nodes = plan.counts.size(),
-         .width_bytes = static_cast<std::uint8_t>(sampler.width_bytes()),
-         .resume_position = plan.resume_position,
-         .edge_data = sampler.edge_data()});
+    const auto& plan = sampler.planned();
+    reply.counts.insert(reply.counts.end(), plan.counts.begin(), plan.counts.end());
+    reply.sections.push_back({.nodes = plan.counts.size(),
+                              .width_bytes = static_cast<std::uint8_t>(sampler.width_bytes()),
+                              .resume_position = plan.resume_position,
+                              .edge_data = sampler.edge_data()});
   }
   // A choice may have taken less than planned.
   reply.neighbours = std::move(ids).freeze();
@@ -615,11 +571,10 @@ HopReply write_sections(std::vector<SectionSampler<Rows>> &samplers) {
 }
 
 template <class Rows>
-Result<HopReply> sample(const Part &part, const HopRequest &request,
-                        const ChoiceKind &kind) {
+Result<HopReply> sample(const Part& part, const HopRequest& request, const ChoiceKind& kind) {
   std::vector<SectionSampler<Rows>> samplers;
   samplers.reserve(request.sections.size());
-  for (const auto &section : request.sections) {
+  for (const auto& section : request.sections) {
     samplers.emplace_back(part, request, section, kind);
     TROUPE_RETURN_IF_ERROR(samplers.back().check());
   }
@@ -627,15 +582,14 @@ Result<HopReply> sample(const Part &part, const HopRequest &request,
   return write_sections(samplers);
 }
 
-} // namespace
+}  // namespace
 
-Result<HopReply> sample_one_hop(const Part &part, const HopRequest &request,
-                                ListsOf lists_of,
+Result<HopReply> sample_one_hop(const Part& part, const HopRequest& request, ListsOf lists_of,
                                 std::span<const ChoiceKind> kinds) {
   TROUPE_RETURN_IF_ERROR(check_hop_request(part, request, kinds));
-  const auto &kind = kinds[request.choice];
+  const auto& kind = kinds[request.choice];
   return lists_of == ListsOf::owned ? sample<OwnedRows>(part, request, kind)
                                     : sample<HaloRows>(part, request, kind);
 }
 
-} // namespace troupe
+}  // namespace troupe
