@@ -48,7 +48,7 @@ class Assemblies {
     const char* doing = "";  ///< For messages: "sampling"
     std::function<void(Item)> finish;
     std::function<void(const Step&)> after_first_step = {};
-    /// A batch failed: true if nobody is to be told.
+    /// Takes a batch that failed; returns whether it has dealt with the failure, so that nobody is told.
     std::function<bool(Item&)> keeps_failure = {};
   };
 

@@ -51,10 +51,8 @@ struct HostContext {
   std::chrono::milliseconds request_deadline{60'000};
   HopObserver on_hop;
 
-  /// Batches that data paths are told of before they are requested.
-  std::uint32_t lookahead() const {
-    return cache && cache->policy == CacheOptions::Policy::future ? cache->lookahead : 0;
-  }
+  /// Number of coming batches that a rank hints at.
+  std::uint32_t lookahead() const { return cache ? cache->batches_ahead() : 0; }
   /// Whether this host gives the scores of a part that lies here.
   bool scores(PartId part) const { return !replicas.contains(part); }
   /// The part if it lies here, else nullptr.

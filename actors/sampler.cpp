@@ -241,7 +241,7 @@ void begin(Sampler* self, const Ref<SampleBatch>& request, caf::response_promise
   begin_sampling(self, std::move(promise), request, *options, false);
 }
 
-/// A batch that was sampled ahead failed: if it is wanted by now it is sampled anew.
+/// Drops a batch that failed while it was sampled on a hint, and samples it anew if its request has come.
 bool keeps_failure(Sampler* self, const Sampling::Item& batch) {
   auto& state = self->state;
   const auto& hint = batch.about.hint;

@@ -20,8 +20,8 @@ namespace troupe {
 /// | Ref<SampleAhead>  | none                             |                                             |
 /// Back-pressure: at most 2048 batches in progress; the next gets `overloaded`. At most one request
 ///   per holder and hop, along all edge types, and one more for each reply that was cut
-/// Hints:     where the cache of rows looks ahead, batches that are hinted at are sampled, told to the
-///   collector (ReadsAhead), and kept until their request comes. Nothing depends on a hint
+/// Hints:     with a cache of rows that looks ahead, it samples batches that it gets hints at, tells the
+///   collector of them (ReadsAhead), and keeps them until their requests come. Nothing depends on a hint
 /// Ordering:  batches may overtake each other; the asker sorts
 /// Peer loss: another replica of the part is asked, or the holder is waited for; a batch fails with
 ///   deadline_exceeded when none answers within the recovery deadline (replica_client.hpp)

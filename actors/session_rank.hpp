@@ -33,8 +33,8 @@ inline constexpr std::size_t session_piece = std::size_t{1} << 18;
 struct SessionRankOptions {
   Rank rank{};
   std::uint32_t world = 1;
-  BatchesAheadOptions ahead = {};  ///< batches in flight
-  std::uint32_t lookahead = 0;     ///< batches that the samplers are told of before they are asked
+  BatchesAheadOptions ahead = {};    ///< batches in flight
+  std::uint32_t lookahead = 0;       ///< number of coming batches that it hints at
   std::uint64_t channel_budget = 0;  ///< bytes of batches under way or waiting; 0: not bounded
   std::shared_ptr<const SeedOrder> order;  ///< of training
   /// Of the job: while one ends, the first batches of the next are asked for. 0: not known.

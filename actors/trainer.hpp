@@ -26,8 +26,8 @@ namespace troupe {
 struct TrainerOptions {
   Rank rank{};
   std::uint32_t world = 1;
-  BatchesAheadOptions ahead = {};  ///< batches in flight
-  std::uint32_t lookahead = 0;     ///< batches that the samplers are told of before they are asked
+  BatchesAheadOptions ahead = {};    ///< batches in flight
+  std::uint32_t lookahead = 0;       ///< number of coming batches that it hints at
   std::uint64_t channel_budget = 0;  ///< bytes of batches under way or waiting; 0: not bounded
   /// "train", shuffled; and for sampled evaluation "val", "test", in list order.
   std::map<std::string, std::shared_ptr<const SeedOrder>> orders;

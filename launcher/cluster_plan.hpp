@@ -68,10 +68,8 @@ struct ClusterPlan {
 
   bool take_only() const { return network == nullptr; }
   std::uint32_t parts() const { return book->parts(); }
-  /// Batches that samplers are told of before they are asked for.
-  std::uint32_t lookahead() const {
-    return cache && cache->policy == CacheOptions::Policy::future ? cache->lookahead : 0;
-  }
+  /// Number of coming batches that a rank hints at.
+  std::uint32_t lookahead() const { return cache ? cache->batches_ahead() : 0; }
   std::uint32_t world() const { return job.cluster.world(); }
 
   TrainerOptions trainer_options(Rank rank) const;

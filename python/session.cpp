@@ -137,6 +137,18 @@ std::span<const std::uint8_t> mask_of(const py::buffer_info& info) {
   return {static_cast<const std::uint8_t*>(info.ptr), static_cast<std::size_t>(info.size)};
 }
 
+/// Calls `split` with a mask or with ids, as `given` is one or the other, without the GIL.
+template <class Id, class Split>
+auto split_given(const py::buffer& given, bool is_mask, Split split) {
+  if (is_mask) {
+    const auto info = given.request();
+    const auto mask = mask_of(info);
+    return value_of(unlocked([&] { return split(mask); }));
+  }
+  const auto ids = ids_of<Id>(given);
+  return value_of(unlocked([&] { return split(ids); }));
+}
+
 Array find_nodes(const Handle& handle, const py::buffer& nodes, std::size_t type) {
   const auto ids = ids_of<OriginalId>(nodes);
   auto& session = handle.get();
@@ -147,14 +159,9 @@ py::dict split_nodes(const Handle& handle, const py::buffer& nodes, bool is_mask
                      std::size_t type) {
   auto& session = handle.get();
   const auto of = node_type(type);
-  if (is_mask) {
-    const auto info = nodes.request();
-    const auto mask = mask_of(info);
-    return seeds_of(
-        value_of(unlocked([&] { return session.split_nodes(mask, way_of(local), of); })));
-  }
-  const auto ids = ids_of<OriginalId>(nodes);
-  return seeds_of(value_of(unlocked([&] { return session.split_nodes(ids, way_of(local), of); })));
+  return seeds_of(split_given<OriginalId>(nodes, is_mask, [&](const auto& given) {
+    return session.split_nodes(given, way_of(local), of);
+  }));
 }
 
 py::dict split_seeds(const Handle& handle, const std::string& role, bool local) {
@@ -169,13 +176,9 @@ Array split_edges(const Handle& handle, const py::buffer& edges, bool is_mask, b
                   std::size_t type) {
   auto& session = handle.get();
   const auto of = edge_type(type);
-  if (is_mask) {
-    const auto info = edges.request();
-    const auto mask = mask_of(info);
-    return take(value_of(unlocked([&] { return session.split_edges(mask, way_of(local), of); })));
-  }
-  const auto ids = ids_of<EdgeId>(edges);
-  return take(value_of(unlocked([&] { return session.split_edges(ids, way_of(local), of); })));
+  return take(split_given<EdgeId>(edges, is_mask, [&](const auto& given) {
+    return session.split_edges(given, way_of(local), of);
+  }));
 }
 
 py::tuple edges(const Handle& handle, std::size_t type) {

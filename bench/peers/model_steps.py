@@ -68,24 +68,32 @@ def job_of(kind, scratch):
     return path, [word for setting in (f"model.kind={kind}", *SETTINGS[kind]) for word in ("--set", setting)]
 
 
-def load_batch(folder):
-    """Trimmed edges of each layer by edge type, rows, classes, and nodes known after each hop."""
+def load_array(path, dtype="int64"):
     import numpy
     import torch
 
-    def array(path, dtype="int64"):
-        return torch.from_numpy(numpy.load(path).astype(dtype))
+    return torch.from_numpy(numpy.load(path).astype(dtype))
 
+
+def edges_of_layers(of_type):
+    """Edges of one type that each of three layers needs, from its folder of a batch."""
+    import torch
+
+    offsets, sources, rows = (load_array(of_type / f"{name}.npy") for name in ("offsets", "sources", "row_begin"))
+    destinations = torch.repeat_interleave(torch.arange(len(offsets) - 1), offsets[1:] - offsets[:-1])
+    counts = [int(offsets[rows[3 - layer]]) for layer in range(3)]
+    return [torch.stack([sources[:count], destinations[:count]]) for count in counts]
+
+
+def load_batch(folder):
+    """Trimmed edges of each layer by edge type, rows, classes, and nodes known after each hop."""
     nodes = next(folder.glob("nodes-*"))
-    ends = array(nodes / "hop_end.npy").tolist()
+    ends = load_array(nodes / "hop_end.npy").tolist()
     edges = [{}, {}, {}]
     for of_type in sorted(folder.glob("edges-*")):
-        offsets, sources, rows = (array(of_type / f"{name}.npy") for name in ("offsets", "sources", "row_begin"))
-        destinations = torch.repeat_interleave(torch.arange(len(offsets) - 1), offsets[1:] - offsets[:-1])
-        for layer in range(3):
-            count = int(offsets[rows[3 - layer]])
-            edges[layer][of_type.name] = torch.stack([sources[:count], destinations[:count]])
-    return edges, array(nodes / "features.npy", "float32"), array(folder / "labels.npy"), ends
+        for layer, of_layer in enumerate(edges_of_layers(of_type)):
+            edges[layer][of_type.name] = of_layer
+    return edges, load_array(nodes / "features.npy", "float32"), load_array(folder / "labels.npy"), ends
 
 
 def pyg_net(torch, kind, types):
@@ -165,13 +173,39 @@ def our_steps(build, job, settings, threads):
     return float(found[1]), int(found[2])
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def steps_parser(description, rounds):
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", type=pathlib.Path, required=True)
     parser.add_argument("--scratch", type=pathlib.Path, required=True)
-    parser.add_argument("--kinds", default=",".join(SETTINGS))
     parser.add_argument("--threads", type=int, default=os.cpu_count())
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--rounds", type=int, default=rounds)
+    return parser
+
+
+def by_turns(options, kind, our, pyg, pyg_edges):
+    """Runs both and returns the line of results. `our` gives milliseconds and edges, `pyg` milliseconds of each step."""
+    ours, theirs = [], []
+    for _ in range(options.rounds):
+        milliseconds, edges = our()
+        ours.append(milliseconds)
+        theirs += pyg()
+    mine, its = statistics.median(ours), statistics.median(theirs)
+    return {
+        "kind": kind,
+        "threads": options.threads,
+        "troupe_ms": round(mine, 1),
+        "pyg_ms": round(its, 1),
+        "edges": [edges, pyg_edges],
+        "ratio": round(its / pyg_edges * edges / mine, 2),
+        "pyg_range": [round(min(theirs), 1), round(max(theirs), 1)],
+        "troupe_values": ours,
+        **common.versions("torch", "torch_geometric"),
+    }
+
+
+def main():
+    parser = steps_parser(__doc__, rounds=3)
+    parser.add_argument("--kinds", default=",".join(SETTINGS))
     options = parser.parse_args()
     torch = common.use_threads(options.threads)
     troupe = options.build / "launcher/troupe"
@@ -183,24 +217,14 @@ def main():
         if not folder.exists():
             run(troupe, "batches", job, "--count", 1, "--out", folder, *settings)
         batch = load_batch(folder / "batch-0")
-        ours, theirs = [], []
-        for _ in range(options.rounds):
-            milliseconds, edges = our_steps(options.build, job, settings, options.threads)
-            ours.append(milliseconds)
-            theirs += pyg_steps(torch, kind, batch)
-        mine, its = statistics.median(ours), statistics.median(theirs)
         pyg_edges = sum(of_type.shape[1] for of_type in batch[0][0].values())
-        line = {
-            "kind": kind,
-            "threads": options.threads,
-            "troupe_ms": round(mine, 1),
-            "pyg_ms": round(its, 1),
-            "edges": [edges, pyg_edges],
-            "ratio": round(its / pyg_edges * edges / mine, 2),
-            "pyg_range": [round(min(theirs), 1), round(max(theirs), 1)],
-            "troupe_values": ours,
-            **common.versions("torch", "torch_geometric"),
-        }
+        line = by_turns(
+            options,
+            kind,
+            lambda: our_steps(options.build, job, settings, options.threads),
+            lambda: pyg_steps(torch, kind, batch),
+            pyg_edges,
+        )
         print(json.dumps(line), flush=True)
 
 

@@ -9,11 +9,7 @@ Prints a line of JSON: medians of all rounds, seeds a second, and their ratio.
     rgat_steps.py --build build/release --scratch FOLDER      with a Python that has torch, torch_geometric and NumPy
 """
 
-import argparse
 import json
-import os
-import pathlib
-import statistics
 
 import common
 import model_steps
@@ -62,22 +58,14 @@ def write_job(scratch, batch):
 
 def load_batch(folder):
     """Edges that each layer needs by edge type, rows by node type, classes, and nodes known after each hop by node type."""
-    import numpy
-    import torch
-
-    def array(path, dtype="int64"):
-        return torch.from_numpy(numpy.load(path).astype(dtype))
-
+    array = model_steps.load_array
     ends = {name: array(folder / f"nodes-{name}/hop_end.npy").tolist() for name in NODES}
     rows = {name: array(folder / f"nodes-{name}/features.npy", "float32") for name in NODES}
     layers = [{}, {}, {}]
     for name in EDGES:
-        offsets, sources, begin = (array(folder / f"edges-{name}" / f"{part}.npy") for part in ("offsets", "sources", "row_begin"))
-        destinations = torch.repeat_interleave(torch.arange(len(offsets) - 1), offsets[1:] - offsets[:-1])
-        for layer in range(3):
-            count = int(offsets[begin[3 - layer]])
-            if count > 0:
-                layers[layer][name] = torch.stack([sources[:count], destinations[:count]])
+        for layer, edges in enumerate(model_steps.edges_of_layers(folder / f"edges-{name}")):
+            if edges.shape[1] > 0:
+                layers[layer][name] = edges
     return layers, rows, array(folder / "labels.npy"), ends
 
 
@@ -124,12 +112,8 @@ def pyg_steps(torch, batch):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--build", type=pathlib.Path, required=True)
-    parser.add_argument("--scratch", type=pathlib.Path, required=True)
+    parser = model_steps.steps_parser(__doc__, rounds=2)
     parser.add_argument("--batch", type=int, default=256)
-    parser.add_argument("--threads", type=int, default=os.cpu_count())
-    parser.add_argument("--rounds", type=int, default=2)
     options = parser.parse_args()
     torch = common.use_threads(options.threads)
     troupe = options.build / "launcher/troupe"
@@ -140,27 +124,16 @@ def main():
     if not folder.exists():
         model_steps.run(troupe, "batches", job, "--count", 1, "--out", folder)
     batch = load_batch(folder / "batch-0")
-    ours, theirs = [], []
-    for _ in range(options.rounds):
-        milliseconds, edges = model_steps.our_steps(options.build, job, [], options.threads)
-        ours.append(milliseconds)
-        theirs += pyg_steps(torch, batch)
-    mine, its = statistics.median(ours), statistics.median(theirs)
-    pyg_edges = sum(of_type.shape[1] for of_type in batch[0][0].values())
-    line = {
-        "kind": "rgat",
-        "threads": options.threads,
-        "seeds": options.batch,
-        "troupe_ms": round(mine, 1),
-        "pyg_ms": round(its, 1),
-        "edges": [edges, pyg_edges],
-        "troupe_seeds_per_second": round(1e3 * options.batch / mine, 1),
-        "pyg_seeds_per_second": round(1e3 * options.batch / its, 1),
-        "ratio": round(its / pyg_edges * edges / mine, 2),
-        "pyg_range": [round(min(theirs), 1), round(max(theirs), 1)],
-        "troupe_values": ours,
-        **common.versions("torch", "torch_geometric"),
-    }
+    line = model_steps.by_turns(
+        options,
+        "rgat",
+        lambda: model_steps.our_steps(options.build, job, [], options.threads),
+        lambda: pyg_steps(torch, batch),
+        sum(of_type.shape[1] for of_type in batch[0][0].values()),
+    )
+    for who in ("troupe", "pyg"):
+        line[f"{who}_seeds_per_second"] = round(1e3 * options.batch / line[f"{who}_ms"], 1)
+    line["seeds"] = options.batch
     print(json.dumps(line), flush=True)
 
 

@@ -87,7 +87,7 @@ std::uint32_t FutureRows::find_or_add(NodeId id) {
   }
   entries_[entry] = {};
   entries_[entry].id = id;
-  numbers_.insert(raw(id), entry);
+  numbers_.find_or_insert(raw(id), entry);
   return entry;
 }
 

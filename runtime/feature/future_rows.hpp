@@ -4,7 +4,7 @@
 /// first. For all types of a graph together see future_cache.hpp.
 #include "runtime/base/ids.hpp"
 #include "runtime/base/pooled_vector.hpp"
-#include "runtime/feature/row_numbers.hpp"
+#include "runtime/sample/id_index.hpp"
 
 #include <cstdint>
 #include <optional>
@@ -99,7 +99,7 @@ class FutureRows {
   std::size_t words_;                               ///< Of the readers of one row
   std::set<Turn> turns_;                            ///< Known ones
   std::vector<PooledVector<std::uint32_t>> reads_;  ///< [window] entries that a known turn reads
-  RowNumbers numbers_;                              ///< Entries by node
+  IdIndex numbers_;                                 ///< Entries by node
   PooledVector<Entry> entries_;
   PooledVector<std::uint64_t> readers_;       ///< [entries, words] known turns that read the row
   PooledVector<std::uint32_t> free_entries_;  ///< Of `entries_`

@@ -32,6 +32,9 @@ struct CacheOptions {
   bool measure = false;          ///< count reads, to know what the best choice would have found
   PartHeat heat = {};            ///< of the store, for `order`; and for `future`, where it has one
   std::uint32_t lookahead = 32;  ///< batches that `future` knows beyond those that are requested
+
+  /// Number of coming batches that ranks hint at; 0: the policy needs none.
+  std::uint32_t batches_ahead() const { return policy == Policy::future ? lookahead : 0; }
 };
 
 /// What one row takes of the budget beside its bytes: its original id and two slots of the index.

@@ -159,7 +159,7 @@ Endpoint::State::Answers Endpoint::State::take_expired(Clock::time_point now) {
   return expired;
 }
 
-std::optional<Clock::time_point> Endpoint::State::first_deadline() {
+std::optional<Clock::time_point> Endpoint::State::first_deadline() const {
   std::optional<Clock::time_point> first;
   entries.for_each([&](std::uint64_t /*id*/, const Entry& entry) {
     first = std::min(first.value_or(entry.deadline), entry.deadline);

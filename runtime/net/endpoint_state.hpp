@@ -87,7 +87,7 @@ struct Endpoint::State {
   Entry release(std::uint64_t id, std::uint64_t answer_bytes = 0);
   Answers take_expired(Clock::time_point now);
   /// Of all entries: looked for once in a deadline's time, which is less work than to keep them sorted.
-  std::optional<Clock::time_point> first_deadline();
+  std::optional<Clock::time_point> first_deadline() const;
   Error refusal(const Lane& lane, const Entry& entry, std::uint64_t bytes) const;
   Error lost(Clock::time_point now) const;  // \requires interrupted
 

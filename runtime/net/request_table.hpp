@@ -64,17 +64,17 @@ class RequestTable {
 
   /// Calls `f(id, value)` for each, in no order that may be relied on.
   template <class F>
-  void for_each(F f) {
-    for (auto& slot : slots_) {
+  void for_each(F f) const {
+    for (const auto& slot : slots_) {
       if (slot.id != 0) {
         f(slot.id, *slot.value);
       }
     }
   }
   /// The numbers in ascending order.
-  std::vector<std::uint64_t> ids() {
+  std::vector<std::uint64_t> ids() const {
     std::vector<std::uint64_t> all;
-    for_each([&](std::uint64_t id, T&) { all.push_back(id); });
+    for_each([&](std::uint64_t id, const T&) { all.push_back(id); });
     std::ranges::sort(all);
     return all;
   }

@@ -1,7 +1,6 @@
 #pragma once
 /// \file id_index.hpp
-/// Numbers distinct ids by first appearance: the dedup table of a batch. Not a general map: nothing
-/// is ever removed.
+/// Numbers of ids: by first appearance in the dedup table of a batch, and of rows that come and go.
 #include "runtime/base/assert.hpp"
 #include "runtime/base/pooled_vector.hpp"
 
@@ -14,7 +13,8 @@
 namespace troupe {
 
 /// Open addressing with linear probing on a power of two of slots, at most half full;
-/// multiplicative hash. What it answers does not depend on its layout, so growing never changes a
+/// multiplicative hash. A slot that is freed is filled from behind, so that no marks of erased ids
+/// remain. What it answers does not depend on its layout, so growing never changes a
 /// batch.
 /// Threads: one at a time.
 /// \cost one random read per call when it was prefetched long enough before
@@ -41,6 +41,23 @@ class IdIndex {
     }
     const Slot& slot = slots_[place(id)];
     return slot.id == id ? std::optional(slot.index) : std::nullopt;
+  }
+
+  /// \requires the id is in the table
+  void erase(std::uint64_t id) {
+    TROUPE_ASSERT(find(id).has_value(), "the id is not in the table", id);
+    const std::size_t mask = slots_.size() - 1;
+    std::size_t hole = place(id);
+    for (std::size_t i = (hole + 1) & mask; slots_[i].id != empty_slot; i = (i + 1) & mask) {
+      // A slot may be moved to the hole unless its search begins behind the hole.
+      const std::size_t steps = (i - home(slots_[i].id)) & mask;
+      if (steps >= ((i - hole) & mask)) {
+        slots_[hole] = slots_[i];
+        hole = i;
+      }
+    }
+    slots_[hole] = Slot{};
+    --size_;
   }
 
   /// Starts to load the slot of `id`.

@@ -307,7 +307,7 @@ class SectionSampler {
       std::array<std::uint32_t, group_nodes> counts;
       std::uint64_t longest = plain ? 0 : most + 1;
       std::uint64_t edges = 0;
-      // Along most types of few the first lists are long: nothing is lost then.
+      // A few lists at a time: most graphs have long ones among the first, which end the attempt.
       constexpr std::size_t side_by_side = 16;
       for (std::size_t i = 0; i < nodes.size() && longest <= most; i += side_by_side) {
         for (std::size_t k = i; k < std::min(i + side_by_side, nodes.size()); ++k) {

@@ -6,6 +6,17 @@
 
 namespace troupe::testing {
 
+/// Two node types, of which the second has wider rows, and one without rows, in three parts.
+inline CutGraph cut_narrow_and_wide() {
+  TestGraph graph;
+  graph.nodes.push_back({.name = "narrow", .count = 90});
+  graph.nodes.push_back({.name = "wide", .count = 60});
+  graph.nodes.push_back({.name = "bare", .count = 12});
+  add_features(graph.nodes[0], 4);
+  add_features(graph.nodes[1], 16);
+  return cut_graph(graph, 3);
+}
+
 inline std::shared_ptr<CollectOptions> collect_options(const CutGraph& cut,
                                                        Normalize normalize = Normalize::none) {
   auto options = std::make_shared<CollectOptions>();

@@ -11,18 +11,11 @@ namespace {
 
 using namespace testing;
 
-/// Two node types, of which the second has wider rows, and one without rows, in three parts; part 0 lies
-/// here.
+/// Part 0 lies here.
 class FutureCacheTest : public ::testing::Test {
  protected:
   FutureCacheTest() {
-    TestGraph graph;
-    graph.nodes.push_back({.name = "narrow", .count = 90});
-    graph.nodes.push_back({.name = "wide", .count = 60});
-    graph.nodes.push_back({.name = "bare", .count = 12});
-    add_features(graph.nodes[0], 4);
-    add_features(graph.nodes[1], 16);
-    cut_ = cut_graph(graph, 3);
+    cut_ = cut_narrow_and_wide();
     graph_ = std::make_shared<const GraphInfo>(cut_.info);
     collect_ = collect_options(cut_);
   }

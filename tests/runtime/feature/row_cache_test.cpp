@@ -1,6 +1,7 @@
 #include "runtime/feature/row_cache.hpp"
 
 #include "runtime/feature/row_collection.hpp"
+#include "tests/runtime/feature/collect.hpp"
 #include "tests/support/expect.hpp"
 #include "tests/support/graph_builder.hpp"
 
@@ -13,18 +14,10 @@ namespace {
 
 using namespace testing;
 
-/// Two node types, the second with wider rows, in three parts; part 0 lies here.
+/// Part 0 lies here.
 class RowCacheTest : public ::testing::Test {
  protected:
-  RowCacheTest() {
-    TestGraph graph;
-    graph.nodes.push_back({.name = "narrow", .count = 90});
-    graph.nodes.push_back({.name = "wide", .count = 60});
-    graph.nodes.push_back({.name = "bare", .count = 12});
-    add_features(graph.nodes[0], 4);
-    add_features(graph.nodes[1], 16);
-    cut_ = cut_graph(graph, 3);
-  }
+  RowCacheTest() { cut_ = cut_narrow_and_wide(); }
 
   CacheOptions options(std::uint64_t rows_of_first) const {
     CacheOptions options{.policy = CacheOptions::Policy::order, .budget_bytes = 0};

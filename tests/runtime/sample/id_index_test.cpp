@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <random>
 
 namespace troupe {
 namespace {
@@ -54,6 +55,51 @@ TEST(IdIndex, ClearForgetsAndReserveKeeps) {
   EXPECT_EQ(index.size(), 0U);
   EXPECT_EQ(index.find(0), std::nullopt);
   EXPECT_EQ(index.find_or_insert(0, 5), 5U);
+}
+
+TEST(IdIndex, AgreesWithAMapWhateverComesAndGoes) {
+  for (const std::uint64_t ids : {1U, 9U, 64U, 1000U}) {
+    std::mt19937_64 random(ids);
+    IdIndex numbers;
+    std::map<std::uint64_t, std::uint32_t> expected;
+    for (std::uint32_t step = 0; step < 20'000; ++step) {
+      const auto id = random() % ids * 0x1'0000'0001U;  // collide in the table's lower bits
+      if (const auto found = expected.find(id); found != expected.end()) {
+        ASSERT_EQ(numbers.find(id), found->second);
+        if (random() % 4 != 0) {
+          numbers.erase(id);
+          expected.erase(found);
+        }
+      } else {
+        ASSERT_EQ(numbers.find(id), std::nullopt);
+        ASSERT_EQ(numbers.find_or_insert(id, step), step);
+        expected.emplace(id, step);
+      }
+      ASSERT_EQ(numbers.size(), expected.size());
+    }
+    for (const auto& [id, number] : expected) {
+      EXPECT_EQ(numbers.find(id), number);
+    }
+  }
+}
+
+TEST(IdIndex, OneThatIsEmptyAgainFindsNothing) {
+  IdIndex numbers;
+  EXPECT_EQ(numbers.find(0), std::nullopt);
+  EXPECT_EQ(numbers.find(~std::uint64_t{0}), std::nullopt);
+
+  numbers.find_or_insert(0, 7);
+  numbers.erase(0);
+
+  EXPECT_EQ(numbers.find(0), std::nullopt);
+  EXPECT_EQ(numbers.size(), 0U);
+}
+
+TEST(IdIndexDeathTest, OnlyWhatIsThereIsErased) {
+  IdIndex index;
+  EXPECT_DEATH(index.erase(4), "the id is not in the table");
+  index.find_or_insert(3, 1);
+  EXPECT_DEATH(index.erase(4), "the id is not in the table");
 }
 
 TEST(IdIndexDeathTest, TheHighestIdIsABug) {
