@@ -11,6 +11,8 @@ namespace {
 
 /// Of what the replica asks of its own part.
 constexpr EmbeddingPart::Ticket own_ticket = ~EmbeddingPart::Ticket{0};
+/// Of what it keeps as another replica does: the answer waits for shares that come later.
+constexpr EmbeddingPart::Ticket keep_ticket = own_ticket - 1;
 constexpr std::chrono::milliseconds first_pause{1};
 constexpr std::chrono::milliseconds longest_pause{32};
 
@@ -159,6 +161,9 @@ LearnedReplica::Todo LearnedReplica::absorb(EmbeddingPart::Todo todo) {
   for (auto& answer : todo.answers) {
     if (answer.ticket == own_ticket) {
       append(all, went_on(answer.reply));
+    } else if (answer.ticket == keep_ticket) {
+      // Where a generation begins, that comes as an event.
+      keep_failed_ = keep_failed_ || (!answer.reply && answer.reply.error().code() != Errc::fenced);
     } else {
       all.answers.push_back(std::move(answer));
     }
@@ -204,7 +209,7 @@ LearnedReplica::Todo LearnedReplica::heard(Result<Reply> answer) {
     return take_piece(std::move(*piece));
   }
   if (auto* event = std::get_if<LearnedEvent>(&*answer); stage_ == Stage::follows && event) {
-    return take_event(std::move(*event));
+    return keep_failed_ ? again() : take_event(std::move(*event));
   }
   return lost();
 }
@@ -291,6 +296,7 @@ LearnedReplica::Todo LearnedReplica::begin_at_state() {
   stage_ = Stage::begins;
   events_ = 0;
   asked_last_ = false;
+  keep_failed_ = false;
   return absorb(part_.begin({.generation = state_.generation, .step = state_.step}, own_ticket));
 }
 
@@ -317,16 +323,24 @@ LearnedReplica::Todo LearnedReplica::take_event(LearnedEvent event) {
       return absorb(part_.add(
           std::make_shared<const SparseGradients>(share_of_event(std::move(event))), own_ticket));
     case LearnedEvent::keep:
-      return absorb(part_.keep({.generation = event.generation,
-                                .step = event.step,
-                                .best = event.best,
-                                .oldest = event.oldest},
-                               own_ticket));
+      return keep_as_other(event);
     case LearnedEvent::begin:
       return absorb(part_.begin({.generation = event.generation, .step = event.step}, own_ticket));
     default:
       return lost();
   }
+}
+
+/// Goes on at once: shares that end the step before may come after it.
+LearnedReplica::Todo LearnedReplica::keep_as_other(const LearnedEvent& event) {
+  auto todo = absorb(part_.keep({.generation = event.generation,
+                                 .step = event.step,
+                                 .best = event.best,
+                                 .oldest = event.oldest},
+                                keep_ticket));
+  ++events_;
+  append(todo, keep_failed_ ? again() : pull_next(std::chrono::milliseconds(0)));
+  return todo;
 }
 
 void LearnedReplica::see(const SparseGradients& share) {

@@ -95,6 +95,7 @@ class LearnedReplica {
   Todo next_piece();
   Todo begin_at_state();
   Todo take_event(LearnedEvent event);
+  Todo keep_as_other(const LearnedEvent& event);
   Todo pull_next(std::chrono::milliseconds after);
   std::uint64_t rows_of_a_piece() const;
   void see(const SparseGradients& share);
@@ -111,6 +112,7 @@ class LearnedReplica {
   bool table_ended_ = false;
   std::uint64_t events_ = 0;
   bool asked_last_ = false;
+  bool keep_failed_ = false;
   std::chrono::milliseconds pause_{0};
   std::vector<Seen> seen_;  ///< [world]
 };

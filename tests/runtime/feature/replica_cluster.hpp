@@ -103,7 +103,8 @@ class ReplicaCluster {
   struct Rank {
     std::uint64_t step = 0;
     bool unkept = false;         ///< the shares of the step before
-    std::function<void()> next;  ///< when they are kept
+    bool keeping = false;        ///< a copy, which its shares wait for
+    std::function<void()> next;  ///< when neither is
   };
 
   void start(std::size_t i) {
@@ -245,22 +246,31 @@ class ReplicaCluster {
            }
            const auto values = std::get<LearnedRows>(*reply).rows.as<float>();
            rows[{rank, ranks_[rank].step}] = {values.begin(), values.end()};
-           keep_or_share(rank);
+           share(rank);
          });
   }
-  /// Rank 0 has copies kept before its gradients of some steps.
-  void keep_or_share(std::uint32_t rank) {
-    const auto step = ranks_[rank].step;
-    if (rank == 0 && (step == 3 || step == 4)) {
-      const KeepLearned keep{.generation = 1, .step = step, .best = step == 4, .oldest = 0};
-      return to_both([keep](LearnedReplica& of, auto ticket) { return of.keep(keep, ticket); },
-                     [=, this] { share(rank); });
+  /// Rank 0 has copies kept before its gradients of some steps. Those of the step before may be under way.
+  void keep() {
+    auto& me = ranks_[0];
+    if (me.step != 3 && me.step != 4) {
+      return;
     }
-    share(rank);
+    me.keeping = true;
+    const KeepLearned keep{.generation = 1, .step = me.step, .best = me.step == 4, .oldest = 0};
+    to_both([keep](LearnedReplica& of, auto ticket) { return of.keep(keep, ticket); },
+            [this] {
+              ranks_[0].keeping = false;
+              go_on(0);
+            });
+  }
+  void go_on(std::uint32_t rank) {
+    if (auto next = std::exchange(ranks_[rank].next, nullptr)) {
+      next();
+    }
   }
   void share(std::uint32_t rank) {
     auto& me = ranks_[rank];
-    if (me.unkept) {
+    if (me.unkept || me.keeping) {
       me.next = [this, rank] { share(rank); };
       return;
     }
@@ -271,9 +281,7 @@ class ReplicaCluster {
     to_both([message](LearnedReplica& of, auto ticket) { return of.add(message, ticket); },
             [this, rank] {
               ranks_[rank].unkept = false;
-              if (auto next = std::exchange(ranks_[rank].next, nullptr)) {
-                next();
-              }
+              go_on(rank);
             });
     // The parameters of a step need the gradients of all ranks.
     if (++left_[me.step] == world) {
@@ -281,6 +289,7 @@ class ReplicaCluster {
         ++ranks_[other].step;
         later([this, other] { read(other); });
       }
+      keep();
     }
   }
 
