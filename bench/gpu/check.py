@@ -114,8 +114,15 @@ class Bench:
             outcome, detail = "not run", str(reason)
         except Failed as reason:
             outcome, detail = "failed", str(reason)
+            self.keep(name, reason.output)
         self.items.append({"name": name, "outcome": outcome, "seconds": round(time.time() - began, 1), "detail": detail})
         print(f"{outcome}: {name}: {detail}", flush=True)
+
+    def keep(self, name, text):
+        """The end of what a failed program printed, beside the results."""
+        if text:
+            with open(os.path.join(self.arguments.out, re.sub(r"\W+", "_", name) + ".log"), "w") as file:
+                file.write(text[-1_000_000:])
 
     # Runs of jobs.
 
@@ -319,12 +326,15 @@ class Bench:
     def rmat(self):
         """A graph of the size of ogbn-products, an eightieth of it for emulated devices."""
         small = self.emulated
-        nodes, edges, seeds = (30612, 1546478, 4096) if small else (2449029, 123718280, 65536)
+        nodes, edges, seeds = (30612, 1546478, 4096) if small else (2449029, 123718280, 196615)
         store = os.path.join(self.work, "rmat")
         options = ["--nodes", str(nodes), "--edges", str(edges), "--features", "100", "--classes", "47"]
         options += ["--train", str(seeds), "--labels", "random"]
         self.output([self.programs["troupe"], "generate", "rmat", store] + options, 240)
-        return store
+        parts = os.path.join(self.work, "rmat-parts1")  # cut once, not by every run
+        self.output([self.programs["troupe"], "partition", store, parts, "--parts", "1", "--fanout", "15", "10", "5"], 240)
+        shutil.rmtree(store)
+        return parts
 
     def stages(self, store):
         """The stages of a batch and a training step, by themselves."""

@@ -60,7 +60,7 @@ int run(Arguments arguments) {
 int main(int argc, char** argv) {
   CLI::App app("Measures sampling, gathering and training steps on a device.", "troupe_gpu_stages");
   Arguments arguments;
-  arguments.measure.batch_sizes = {256, 1024, 4096};
+  arguments.measure.batch_sizes = {256, 1024, 8192};
   app.add_option("JOB", arguments.job.file, "the job file")->required();
   app.add_option("--set", arguments.job.overrides, "override a value")
       ->take_all()

@@ -4,7 +4,22 @@
 
 namespace troupe::gpu {
 
+void EmulatedStream::fail_at_host(const void* at, const char* operation) {
+  fail({Errc::cuda_failure,
+        fmt::format(
+            "emulated device: {}: expected memory of a device, found {}, which is the host's",
+            operation, at)});
+}
+
+void EmulatedStream::expect_on_device(const void* at, const char* operation) {
+  if (!failed() && !device_->options().reads_host && !in_emulated_memory(at)) {
+    fail_at_host(at, operation);
+  }
+}
+
 void EmulatedStream::running_sum(const std::uint32_t* in, std::size_t n, std::uint32_t* out) {
+  expect_on_device(n > 0 ? in : out, "running sum");
+  expect_on_device(out, "running sum");
   launch([=] {
     out[0] = 0;
     for (std::size_t i = 0; i < n; ++i) {
@@ -15,6 +30,11 @@ void EmulatedStream::running_sum(const std::uint32_t* in, std::size_t n, std::ui
 
 void EmulatedStream::stable_order(const std::uint32_t* keys, std::size_t n, std::uint32_t end,
                                   std::uint32_t* order) {
+  if (n == 0) {
+    return;
+  }
+  expect_on_device(keys, "sort");
+  expect_on_device(order, "sort");
   launch([=] {
     std::vector<std::uint32_t> next(std::size_t{end} + 1);
     for (std::size_t i = 0; i < n; ++i) {

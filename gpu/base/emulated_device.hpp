@@ -19,6 +19,7 @@
 #include <optional>
 #include <span>
 #include <thread>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -29,6 +30,8 @@ struct EmulatedOptions {
   std::uint64_t seed = 1;  ///< of all orders
   unsigned threads = 1;    ///< that run the elements of a kernel at the same time
   std::optional<std::uint64_t> left_out_wait = {};  ///< EmulatedSchedule
+  /// Kernels may read memory of the host: for trying out bodies alone.
+  bool reads_host = false;
 };
 
 /// Threads: any
@@ -113,8 +116,13 @@ class EmulatedStream {
   }
 
   /// body(i) for i in [0, n), in any order.
+  /// \errors cuda_failure, by finish(): the body points to memory that a GPU could not read
   template <class Body>
   void for_each(std::size_t n, Body body) {
+    if (n == 0 || failed()) {
+      return;
+    }
+    check_pointers(body);
     launch([n, body, seed = device_->next_seed(), threads = device_->options().threads] {
       for_each_shuffled(n, seed, threads, body);
     });
@@ -134,13 +142,30 @@ class EmulatedStream {
                     std::uint32_t* order);
 
   /// Host memory of copies must stay as it is until the work is done.
-  void upload(const void* host, void* device, std::size_t bytes) { copy(host, device, bytes); }
-  void download(const void* device, void* host, std::size_t bytes) { copy(device, host, bytes); }
+  void upload(const void* host, void* device, std::size_t bytes) {
+    if (bytes > 0) {
+      expect_on_device(device, "copy");
+      launch([=] { std::memcpy(device, host, bytes); });
+    }
+  }
+  void download(const void* device, void* host, std::size_t bytes) {
+    if (bytes > 0) {
+      expect_on_device(device, "copy");
+      launch([=] { std::memcpy(host, device, bytes); });
+    }
+  }
   void copy(const void* from, void* to, std::size_t bytes) {
-    launch([=] { std::memcpy(to, from, bytes); });
+    if (bytes > 0) {
+      expect_on_device(from, "copy");
+      expect_on_device(to, "copy");
+      launch([=] { std::memcpy(to, from, bytes); });
+    }
   }
   void zero(void* at, std::size_t bytes) {
-    launch([=] { std::memset(at, 0, bytes); });
+    if (bytes > 0) {
+      expect_on_device(at, "fill");
+      launch([=] { std::memset(at, 0, bytes); });
+    }
   }
   template <class T>
   Array<T> uploaded(std::span<const T> values) {
@@ -173,6 +198,8 @@ class EmulatedStream {
       device_->schedule().launch(number_, std::move(work));
     }
   }
+  /// For such work: a GPU ends with an error where it reads memory of the host.
+  void expect_on_device(const void* at, const char* operation);
   EmulatedDevice& device() { return *device_; }
 
  private:
@@ -195,6 +222,25 @@ class EmulatedStream {
     }
   };
   std::byte* allocate(std::size_t bytes);
+  template <class Body>
+  void check_pointers(const Body& body) {
+#if defined(__GNUC__) && !defined(__clang__)
+    if constexpr (std::is_trivially_copyable_v<Body>) {  // what a GPU takes
+      alignas(std::uint64_t) std::byte words[(sizeof(Body) + 7) / 8 * 8] = {};
+      Body copy = body;
+      __builtin_clear_padding(&copy);
+      std::memcpy(words, &copy, sizeof(Body));
+      const void* const at =
+          device_->options().reads_host ? nullptr : find_host_pointer(words, sizeof words / 8);
+      if (at != nullptr) {
+        fail_at_host(at, "kernel");
+      }
+    }
+#else
+    static_cast<void>(body);
+#endif
+  }
+  void fail_at_host(const void* at, const char* operation);
 
   std::shared_ptr<EmulatedDevice> device_;
   std::size_t number_;

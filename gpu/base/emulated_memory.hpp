@@ -53,4 +53,12 @@ class EmulatedMemory {
 /// Memory of the host that kernels read, aligned as a device's is; poisoned.
 std::shared_ptr<std::byte> emulated_host_block(std::size_t bytes);
 
+/// Whether a GPU could read there: memory of an emulated device or of emulated_host_block(), its end
+/// included, that is in use. Threads: any
+bool in_emulated_memory(const void* at);
+/// The first word of an object that points to memory of the host which a GPU could not read, or null.
+/// Words that point to no memory at all are numbers.
+/// \param words  of a kernel's body; padding is zero
+const void* find_host_pointer(const void* words, std::size_t count);
+
 }  // namespace troupe::gpu

@@ -7,20 +7,35 @@
 namespace troupe::gpu {
 namespace {
 
+void expect_on_device(EmulatedStream& on, ConstMatrix matrix) {
+  if (matrix.size() > 0) {
+    on.expect_on_device(matrix.data, "product");
+  }
+}
+
 /// The CPU's products: a row's bits do not depend on the rows beside it.
 struct EmulatedProducts {
   static void forward(EmulatedStream& on, ConstMatrix x, ConstMatrix weight, MutMatrix y,
                       bool add) {
+    expect_on_device(on, x);
+    expect_on_device(on, weight);
+    expect_on_device(on, y);
     on.launch([=] { nn::linear_rows(x, weight, y, add ? nn::Into::add : nn::Into::overwrite); });
   }
   static void backward(EmulatedStream& on, ConstMatrix grad, ConstMatrix weight, MutMatrix grad_x,
                        bool add) {
+    expect_on_device(on, grad);
+    expect_on_device(on, weight);
+    expect_on_device(on, grad_x);
     on.launch([=] {
       nn::linear_backward_rows(grad, weight, grad_x, add ? nn::Into::add : nn::Into::overwrite);
     });
   }
   static void weight_gradient(EmulatedStream& on, ConstMatrix grad, ConstMatrix x,
                               MutMatrix grad_weight) {
+    expect_on_device(on, grad);
+    expect_on_device(on, x);
+    expect_on_device(on, grad_weight);
     on.launch([=] {
       InlineExecutor executor;
       nn::GrowBuffer<float> partials;

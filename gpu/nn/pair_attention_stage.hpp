@@ -20,12 +20,13 @@ struct Pairs {
   std::size_t columns;
   const float* source;
   const float* destination;
-  const float* vectors;  ///< [heads, columns], or [heads, 1]
+  const float* vectors;  ///< [heads, columns], or [heads, 1]; null: ones, of one column
   float* weights;
   const float* edges;  ///< [edges, heads * columns]; null: none
 
   TROUPE_HD std::size_t cols() const { return shape.heads * columns; }
   TROUPE_HD std::size_t vector_cols() const { return dynamic ? columns : 1; }
+  TROUPE_HD float vector_at(std::size_t i) const { return vectors == nullptr ? 1.0F : vectors[i]; }
   TROUPE_HD float product(std::size_t from, std::size_t to, std::size_t head) const {
     const float* a = source + from * cols() + head * columns;
     const float* b = destination + to * cols() + head * columns;
@@ -37,24 +38,23 @@ struct Pairs {
     return edges == nullptr ? ends : ends + edges[row * cols() + col];
   }
   TROUPE_HD float score(std::size_t row, std::size_t from, std::size_t to, std::size_t head) const {
-    const float* vector = vectors + head * vector_cols();
     if (!dynamic) {
-      return product(from, to, head) * vector[0] * scale;
+      return product(from, to, head) * vector_at(head) * scale;
     }
     const Pairs* part = this;
     return lane_sum(columns, [=](std::size_t c) {
-      return vector[c] *
-             leaky_relu(part->sum_at(row, from, to, head * part->columns + c), part->slope);
+      const std::size_t col = head * part->columns + c;
+      return part->vector_at(col) * leaky_relu(part->sum_at(row, from, to, col), part->slope);
     });
   }
   /// The gradient of a column of one end's row, through an edge.
   TROUPE_HD float end_gradient(std::size_t row, std::size_t from, std::size_t to, bool of_source,
                                std::size_t col, float grad) const {
     if (dynamic) {
-      return grad * vectors[col] * (sum_at(row, from, to, col) > 0 ? 1.0F : slope);
+      return grad * vector_at(col) * (sum_at(row, from, to, col) > 0 ? 1.0F : slope);
     }
     const float other = of_source ? destination[to * cols() + col] : source[from * cols() + col];
-    return other * (grad * vectors[col / columns] * scale);
+    return other * (grad * vector_at(col / columns) * scale);
   }
   /// Edges that the softmax leaves out get 0.
   TROUPE_HD void clear(std::size_t i, std::size_t head, float* of_edges) const {

@@ -237,7 +237,8 @@ void expect_far_rows(const Decode& decode) {
       table[index[i] * cols + c] = static_cast<Stored>(1 + c + i);
     }
   }
-  gpu::EmulatedStream on(std::make_shared<gpu::EmulatedDevice>());
+  gpu::EmulatedStream on(
+      std::make_shared<gpu::EmulatedDevice>(gpu::EmulatedOptions{.reads_host = true}));
   for (const std::uint64_t near_rows : {~std::uint64_t{0}, last, last / 2, std::uint64_t{1}}) {
     const auto* const far = near_rows <= last ? table + near_rows * cols : nullptr;
     expect_far_rows_of(on, {{table, far, near_rows}, index.data(), cols}, decode);

@@ -30,7 +30,8 @@ struct DegreesOnly {
 std::vector<std::vector<std::uint32_t>> drawn_positions(const DegreesOnly& lists,
                                                         const ListRule& rule, StreamKey key,
                                                         std::uint32_t end,
-                                                        const EmulatedOptions& options) {
+                                                        EmulatedOptions options) {
+  options.reads_host = true;
   EmulatedStream on(std::make_shared<EmulatedDevice>(options));
   const std::size_t bound = lists.nodes.size();
   const HopRows rows{lists.nodes.data(), lists.offsets.data(), 0, &end};
@@ -122,7 +123,7 @@ TEST(TakeEntry, AddressesEntriesBehindTwoGibibytes) {
   const std::vector<std::uint32_t> row_offsets{0, 8};
   std::vector<std::uint32_t> slots(8);
   std::vector<std::uint64_t> taken(8);
-  EmulatedStream on(std::make_shared<EmulatedDevice>());
+  EmulatedStream on(std::make_shared<EmulatedDevice>(EmulatedOptions{.reads_host = true}));
   on.for_each(8, TakeEntry<std::uint64_t, NodeTable<std::uint64_t>>{rows,
                                                                     {.all = true},
                                                                     row_offsets.data(),

@@ -30,7 +30,8 @@ struct WeightedLists {
 
 std::vector<std::vector<std::uint32_t>> weighted_positions(const WeightedLists& lists,
                                                            const gpu::ListRule& rule, StreamKey key,
-                                                           const gpu::EmulatedOptions& options) {
+                                                           gpu::EmulatedOptions options) {
+  options.reads_host = true;
   gpu::EmulatedStream on(std::make_shared<gpu::EmulatedDevice>(options));
   const auto rows = static_cast<std::uint32_t>(lists.nodes.size());
   const gpu::HopRows of{lists.nodes.data(), lists.offsets.data(), 0, &rows};

@@ -60,8 +60,14 @@ inline float leaky_dot(const At& at, const float* __restrict vector, float slope
   return sum;
 }
 
+/// A head's vector.
+inline const float* vector_of(const PairAttention& part, std::size_t head) {
+  static constexpr float one = 1;
+  return part.vectors.data == nullptr ? &one : part.vectors.row(head).data();
+}
+
 inline float score_of(const PairAttention& part, const Ends& ends, std::size_t head) {
-  const float* vector = part.vectors.row(head).data();
+  const float* vector = vector_of(part, head);
   if (part.score == PairScore::product) {
     return dot_row(ends.source, ends.destination, ends.cols) * vector[0] * part.scale;
   }
@@ -72,7 +78,7 @@ inline float score_of(const PairAttention& part, const Ends& ends, std::size_t h
 /// out += the gradient of one end's row or of the edge's, of a head's columns.
 inline void add_end_gradient(const PairAttention& part, const Ends& ends, bool of_source,
                              std::size_t head, float grad, float* __restrict out) {
-  const float* __restrict vector = part.vectors.row(head).data();
+  const float* __restrict vector = vector_of(part, head);
   if (part.score == PairScore::product) {
     return add_scaled_row(of_source ? ends.destination : ends.source, grad * vector[0] * part.scale,
                           out, ends.cols);

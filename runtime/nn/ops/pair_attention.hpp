@@ -29,8 +29,8 @@ struct PairAttention {
   float scale = 1;          ///< Of `product`
   ConstMatrix source;       ///< [num_src or more, heads * columns]
   ConstMatrix destination;  ///< [num_dst or more, heads * columns]
-  ConstMatrix vectors;      ///< [heads, columns]; of `product` [heads, 1]
-  MutMatrix weights;        ///< [shape.rows(), heads]
+  ConstMatrix vectors;  ///< [heads, columns]; of `product` [heads, 1]; no data: ones, of one column
+  MutMatrix weights;    ///< [shape.rows(), heads]
   /// Of `dynamic`, without loops: [shape.edges(), heads * columns], added to the rows of both ends; no
   /// data: nothing is.
   ConstMatrix edges = {};

@@ -57,25 +57,14 @@ Term Tape::attend(Rows rows, Rows weights, const LayerBlock& block, bool mean) {
   return {rows, path, {}, weights, terms_++};
 }
 
-namespace {
-
-/// A one for each head.
-ConstMatrix ones(std::size_t heads) {
-  static const std::vector<float> values(256, 1.0F);
-  TROUPE_ASSERT(heads <= values.size(), "heads", heads, values.size());
-  return {values.data(), heads, 1};
-}
-
-}  // namespace
-
 std::vector<Rows> Tape::pair_attention(std::span<const Pair> parts) {
   std::vector<PairAttention> work;
   std::vector<Rows> result;
   for (const Pair& of : parts) {
     const ConstMatrix from = value(of.source);
     const ConstMatrix to = value(of.destination);
-    const ConstMatrix vectors =
-        of.vectors ? list_->matrix_of(*of.vectors, parameters_) : ones(from.cols);
+    const ConstMatrix vectors = of.vectors ? list_->matrix_of(*of.vectors, parameters_)
+                                           : ConstMatrix{nullptr, from.cols, 1};
     const ConstMatrix edges = of.edges ? value(*of.edges) : ConstMatrix{};
     const LayerBlock& block = *of.block;
     TROUPE_ASSERT(block.num_src <= from.rows && block.num_dst <= to.rows && from.cols == to.cols &&
