@@ -17,8 +17,11 @@
 namespace troupe {
 namespace {
 
+using Rest = gpu::DeviceBatches::Rest;
+
 struct WaitingBatch {
-  std::function<Result<ReadyBatch>()> make;
+  std::function<Result<Rest>()> make;
+  BatchTrace trace = {};
   caf::response_promise promise;
   std::uint64_t flow = 0;
   bool sampled = false;  ///< By the host: only rows are missing
@@ -37,27 +40,35 @@ DigestMode digest_of(const DeviceSamplerOptions& options, const BatchKey& key) {
   return key.purpose == Purpose::train ? options.collect->digest : DigestMode::off;
 }
 
-ReadyBatch ready(Batch batch, BatchTrace trace) {
+Result<Rest> make_batch(const DeviceSamplerOptions& options, const SampleBatch& request) {
+  const BatchSeeds seeds{.groups = {{request.seed_type, request.seeds}}, .times = request.times};
+  return options.batches->make(request.key, seeds, digest_of(options, request.key));
+}
+
+Result<Rest> collect_rows(const DeviceSamplerOptions& options, const CollectBatch& request) {
+  return options.batches->collect(request.sampled, digest_of(options, request.sampled->key));
+}
+
+/// What the host does, on any thread.
+ReadyBatch finished(const Rest& rest, BatchTrace trace) {
+  Batch batch = rest();
   trace.rows += batch.sampled->num_nodes();
   trace.rows_device += batch.on_device->rows_device;
   trace.rows_pinned += batch.on_device->rows_pinned;
   return ReadyBatch{std::move(batch), std::move(trace)};
 }
 
-Result<ReadyBatch> make_batch(const DeviceSamplerOptions& options, const SampleBatch& request) {
-  const BatchSeeds seeds{.groups = {{request.seed_type, request.seeds}}, .times = request.times};
-  TROUPE_ASSIGN_OR_RETURN(
-      Batch batch, options.batches->make(request.key, seeds, digest_of(options, request.key)));
-  return ready(std::move(batch), {});
+void deliver_made(DeviceSamplerActor* self, WaitingBatch& batch, Result<ReadyBatch> made) {
+  if (made) {
+    const auto took =
+        static_cast<std::uint64_t>((std::chrono::steady_clock::now() - batch.began).count());
+    (batch.sampled ? made->trace.collect_ns : made->trace.sample_ns) = took;
+    self->state.options.trace.slice(batch.sampled ? "collect" : "sample", batch.began, batch.flow);
+  }
+  deliver(batch.promise, std::move(made));
 }
 
-Result<ReadyBatch> collect_rows(const DeviceSamplerOptions& options, const CollectBatch& request) {
-  TROUPE_ASSIGN_OR_RETURN(
-      Batch batch,
-      options.batches->collect(request.sampled, digest_of(options, request.sampled->key)));
-  return ready(std::move(batch), request.trace);
-}
-
+/// The device makes one batch at a time; meanwhile the host finishes those before it.
 void make_next(DeviceSamplerActor* self) {
   auto& state = self->state;
   if (state.busy || state.waiting.empty()) {
@@ -66,16 +77,20 @@ void make_next(DeviceSamplerActor* self) {
   state.busy = true;
   auto next = std::move(state.waiting.front());
   state.waiting.pop_front();
-  offload(self, *state.options.executor, next.make, [self, next](Result<ReadyBatch> made) mutable {
-    if (made) {
-      const auto took =
-          static_cast<std::uint64_t>((std::chrono::steady_clock::now() - next.began).count());
-      (next.sampled ? made->trace.collect_ns : made->trace.sample_ns) = took;
-      self->state.options.trace.slice(next.sampled ? "collect" : "sample", next.began, next.flow);
-    }
-    deliver(next.promise, std::move(made));
+  offload(self, *state.options.executor, next.make, [self, next](Result<Rest> rest) mutable {
     self->state.busy = false;
     make_next(self);
+    if (!rest) {
+      return deliver_made(self, next, rest.error());
+    }
+    offload(
+        self, *self->state.options.executor,
+        [rest = *std::move(rest), trace = next.trace] {
+          return Result<ReadyBatch>(finished(rest, trace));
+        },
+        [self, next](Result<ReadyBatch> made) mutable {
+          deliver_made(self, next, std::move(made));
+        });
   });
 }
 
@@ -109,6 +124,7 @@ void begin_rows(DeviceSamplerActor* self, const Ref<CollectBatch>& request) {
     return;
   }
   begin(self, {.make = [options, request] { return collect_rows(options, *request); },
+               .trace = request->trace,
                .promise = self->make_response_promise(),
                .flow = request->flow,
                .sampled = true});

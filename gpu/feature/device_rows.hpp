@@ -5,7 +5,9 @@
 #include "runtime/feature/batch.hpp"
 
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <utility>
 
 namespace troupe::gpu {
 
@@ -28,13 +30,32 @@ class DeviceRowSource {
   /// Seeds of several types have no labels.
   /// \requires the batch has entry numbers of the types whose features are wanted
   /// \errors out_of_memory or cuda_failure
-  virtual Result<DeviceBatchRows> gather(const DeviceBatch& batch) = 0;
+  Result<DeviceBatchRows> gather(const DeviceBatch& batch) {
+    auto rows = start_gather(batch);
+    TROUPE_RETURN_IF_ERROR(wait());
+    return Result<DeviceBatchRows>(std::move(rows));
+  }
+  /// The same without waiting. The batch must stay until wait().
+  virtual DeviceBatchRows start_gather(const DeviceBatch& batch) = 0;
   /// The batch as runtime/feature makes it. Waits.
   /// \param sampled  the downloaded batch
   /// \param features  of nodes, too; else they have no columns
   /// \errors out_of_memory or cuda_failure
-  virtual Result<Batch> download(std::shared_ptr<const SampledBatch> sampled,
-                                 const DeviceBatchRows& rows, bool features = true) = 0;
+  Result<Batch> download(std::shared_ptr<const SampledBatch> sampled, const DeviceBatchRows& rows,
+                         bool features = true) {
+    const auto put = fetch(rows, features);
+    TROUPE_RETURN_IF_ERROR(wait());
+    Batch batch;
+    batch.sampled = std::move(sampled);
+    put(batch);
+    return Result<Batch>(std::move(batch));
+  }
+  /// Launches copies of the rows to the host.
+  /// \returns what puts them into a batch after wait(): to be called at most once, on any thread. Matrices
+  ///   share pinned memory
+  virtual std::function<void(Batch&)> fetch(const DeviceBatchRows& rows, bool features) = 0;
+  /// Until all work is done. \errors out_of_memory or cuda_failure
+  virtual Status wait() = 0;
   virtual const DeviceFeatures& features() const = 0;
 };
 

@@ -1,12 +1,60 @@
 #pragma once
 /// \file stream_rows.hpp
 /// DeviceRowSource over the streams of gpu/base. For emulated_rows.cpp and cuda_rows.cu only.
+#include "gpu/base/host_copies.hpp"
 #include "gpu/feature/device_rows.hpp"
 
+#include <functional>
 #include <memory>
 #include <utility>
 
 namespace troupe::gpu {
+
+/// Calls take(array, list) for lists of a batch and put(rows, matrix) for its matrices, in one order.
+template <class Take, class Put>
+void each_row_array(const DeviceBatchRows& from, bool features, Batch& to, Take take, Put put) {
+  to.rows.resize(from.nodes.size());
+  for (std::size_t type = 0; type < from.nodes.size(); ++type) {
+    if (features) {
+      put(from.nodes[type], to.rows[type].features);
+    }
+    take(from.original_ids[type], to.rows[type].original_ids);
+  }
+  to.edge_features.resize(from.edges.size());
+  for (std::size_t type = 0; type < from.edges.size(); ++type) {
+    put(from.edges[type], to.edge_features[type]);
+  }
+  take(from.labels, to.labels);
+  put(from.targets, to.targets);
+}
+
+/// Launches copies of a batch's rows to the host. \returns what puts them into the batch; see
+///   DeviceRowSource::fetch()
+template <class Stream>
+std::function<void(Batch&)> fetch_rows(Stream& on, PinnedPool& pool, const DeviceBatchRows& rows,
+                                       bool features) {
+  const auto copies = std::make_shared<HostCopies>();
+  Batch sizes;
+  each_row_array(
+      rows, features, sizes,
+      [&](const auto& array, auto& list) {
+        static_assert(sizeof(*array.data()) == sizeof(*list.data()));
+        copies->add(array, array.size());
+      },
+      [&](const DeviceRows& of_type, Matrix&) {
+        copies->add(of_type.values, of_type.rows * of_type.cols);
+      });
+  copies->start(on, pool);
+  return [copies, rows, features](Batch& batch) {
+    each_row_array(
+        rows, features, batch, [&](const auto&, auto& list) { copies->take(list); },
+        [&](const DeviceRows& of_type, Matrix& matrix) {
+          auto values = copies->share();
+          matrix = of_type.cols == 0 ? Matrix()
+                                     : Matrix::of(std::move(values), of_type.rows, of_type.cols);
+        });
+  };
+}
 
 template <class Stream>
 class StreamRows : public DeviceRowSource {
@@ -18,58 +66,25 @@ class StreamRows : public DeviceRowSource {
 
   DeviceBatch upload(const SampledBatch& batch) override { return upload_batch(on_, batch); }
 
-  Result<DeviceBatchRows> gather(const DeviceBatch& batch) override {
-    auto rows = gather_batch(on_, *features_, batch);
-    if (auto status = on_.finish(); !status) {
-      on_.drain();  // Copies of an uploaded batch read what the caller may drop
-      return std::move(status).error();
-    }
-    return Result<DeviceBatchRows>(std::move(rows));
+  DeviceBatchRows start_gather(const DeviceBatch& batch) override {
+    return gather_batch(on_, *features_, batch);
   }
-
-  Result<Batch> download(std::shared_ptr<const SampledBatch> sampled, const DeviceBatchRows& rows,
-                         bool features) override {
-    Batch batch;
-    batch.sampled = std::move(sampled);
-    batch.rows.resize(rows.nodes.size());
-    for (std::size_t type = 0; type < rows.nodes.size(); ++type) {
-      if (features) {
-        batch.rows[type].features = matrix_of(rows.nodes[type]);
-      }
-      take(rows.original_ids[type], batch.rows[type].original_ids);
+  std::function<void(Batch&)> fetch(const DeviceBatchRows& rows, bool features) override {
+    return fetch_rows(on_, pool_, rows, features);
+  }
+  Status wait() override {
+    auto status = on_.finish();
+    if (!status) {
+      on_.drain();  // Copies of an uploaded batch read what the caller may drop
     }
-    for (const auto& of_type : rows.edges) {
-      batch.edge_features.push_back(matrix_of(of_type));
-    }
-    take(rows.labels, batch.labels);
-    batch.targets = matrix_of(rows.targets);
-    TROUPE_RETURN_IF_ERROR(on_.finish());
-    return Result<Batch>(std::move(batch));
+    return status;
   }
 
   const DeviceFeatures& features() const override { return *features_; }
 
  private:
-  Matrix matrix_of(const DeviceRows& rows) {
-    if (rows.cols == 0) {
-      return {};
-    }
-    Matrix matrix(rows.rows, rows.cols);
-    if (!rows.values.empty()) {
-      on_.download(rows.values.data(), matrix.data(), rows.values.size_bytes());
-    }
-    return matrix;
-  }
-  template <class T, class U>
-  void take(const Array<T>& array, PooledVector<U>& list) {
-    static_assert(sizeof(T) == sizeof(U));
-    list.resize(array.size());
-    if (!array.empty()) {
-      on_.download(array.data(), list.data(), array.size_bytes());
-    }
-  }
-
   Stream on_;
+  PinnedPool pool_;
   std::shared_ptr<const DeviceFeatures> features_;
 };
 

@@ -3,7 +3,9 @@
 #include "gpu/sample/graph_arrays.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
+#include <vector>
 
 namespace troupe::gpu {
 namespace {
@@ -14,25 +16,34 @@ struct Held {
   DeviceBatchRows rows;
 };
 
+/// By node type: rows of its table that are in the device's memory; none: it has no table.
+using NearRows = std::vector<std::optional<std::uint64_t>>;
+
+NearRows near_rows_of(const DeviceFeatures& features) {
+  NearRows near;
+  for (const auto& [table, ids, labels, targets, target_cols] : features.nodes) {
+    near.push_back(table.info.cols > 0 ? std::optional(table.near_rows) : std::nullopt);
+  }
+  return near;
+}
+
 /// Rows of features by where the gather reads them.
-void count_tiers(const Batch& batch, const DeviceFeatures& features, BatchOnDevice& result) {
-  for (std::size_t t = 0; t < features.nodes.size(); ++t) {
-    const auto& table = features.nodes[t].features;
+void count_tiers(const Batch& batch, const NearRows& near, BatchOnDevice& result) {
+  for (std::size_t t = 0; t < near.size(); ++t) {
     const auto& ids = batch.sampled->nodes[t].ids;
-    if (table.info.cols > 0) {
-      const auto near = static_cast<std::uint64_t>(
-          std::ranges::count_if(ids, [&](NodeId id) { return raw(id) < table.near_rows; }));
-      result.rows_device += near;
-      result.rows_pinned += ids.size() - near;
+    if (near[t]) {
+      const auto there = static_cast<std::uint64_t>(
+          std::ranges::count_if(ids, [&](NodeId id) { return raw(id) < *near[t]; }));
+      result.rows_device += there;
+      result.rows_pinned += ids.size() - there;
     }
   }
 }
 
-std::shared_ptr<const BatchOnDevice> on_device(DeviceBatch sampled, DeviceBatchRows rows,
-                                               const DeviceFeatures& features, const Batch& batch) {
-  const auto held = std::make_shared<const Held>(Held{std::move(sampled), std::move(rows)});
+std::shared_ptr<const BatchOnDevice> on_device(const std::shared_ptr<const Held>& held,
+                                               const NearRows& near, const Batch& batch) {
   auto result = std::make_shared<BatchOnDevice>();
-  count_tiers(batch, features, *result);
+  count_tiers(batch, near, *result);
   for (const DeviceRows& of_type : held->rows.nodes) {
     result->features.push_back({of_type.values.data(), of_type.rows, of_type.cols});
   }
@@ -89,32 +100,43 @@ FeaturePlan feature_plan(const CollectOptions& collect, Normalize normalize) {
   return plan;
 }
 
-Result<Batch> DeviceBatches::make(BatchKey key, const BatchSeeds& seeds, DigestMode digest) {
+Result<DeviceBatches::Rest> DeviceBatches::make(BatchKey key, const BatchSeeds& seeds,
+                                                DigestMode digest) {
   TROUPE_ASSIGN_OR_RETURN(auto made, sampler_->sample(key, seeds));
-  TROUPE_ASSIGN_OR_RETURN(auto sampled, sampler_->download(made));
-  return with_rows(std::make_shared<const SampledBatch>(std::move(sampled)), std::move(made),
-                   digest);
+  auto copied = sampler_->fetch(made);
+  auto rest = with_rows(
+      [copied = std::move(copied)] { return std::make_shared<const SampledBatch>(copied()); },
+      std::move(made), digest);
+  TROUPE_RETURN_IF_ERROR(sampler_->wait());
+  return rest;
 }
 
-Result<Batch> DeviceBatches::collect(std::shared_ptr<const SampledBatch> sampled,
-                                     DigestMode digest) {
+Result<DeviceBatches::Rest> DeviceBatches::collect(std::shared_ptr<const SampledBatch> sampled,
+                                                   DigestMode digest) {
   auto there = rows_->upload(*sampled);
-  return with_rows(std::move(sampled), std::move(there), digest);
+  return with_rows([sampled] { return sampled; }, std::move(there), digest);
 }
 
-Result<Batch> DeviceBatches::with_rows(std::shared_ptr<const SampledBatch> sampled,
-                                       DeviceBatch there, DigestMode digest) {
-  TROUPE_ASSIGN_OR_RETURN(auto rows, rows_->gather(there));
-  const bool with_features = digest == DigestMode::full;
-  TROUPE_ASSIGN_OR_RETURN(Batch batch, rows_->download(std::move(sampled), rows, with_features));
-  if (digest != DigestMode::off) {
-    batch.digest = {digest, digest_batch(batch, digest)};
-  }
-  for (BatchRows& of_type : batch.rows) {
-    of_type.features = {};
-  }
-  batch.on_device = on_device(std::move(there), std::move(rows), rows_->features(), batch);
-  return batch;
+Result<DeviceBatches::Rest> DeviceBatches::with_rows(Sampled sampled, DeviceBatch there,
+                                                     DigestMode digest) {
+  auto rows = rows_->start_gather(there);
+  auto put = rows_->fetch(rows, digest == DigestMode::full);
+  TROUPE_RETURN_IF_ERROR(rows_->wait());
+  const auto held = std::make_shared<const Held>(Held{std::move(there), std::move(rows)});
+  return Rest([held, sampled = std::move(sampled), put = std::move(put), digest,
+               near = near_rows_of(rows_->features())] {
+    Batch batch;
+    batch.sampled = sampled();
+    put(batch);
+    if (digest != DigestMode::off) {
+      batch.digest = {digest, digest_batch(batch, digest)};
+    }
+    for (BatchRows& of_type : batch.rows) {
+      of_type.features = {};
+    }
+    batch.on_device = on_device(held, near, batch);
+    return batch;
+  });
 }
 
 }  // namespace troupe::gpu

@@ -8,6 +8,7 @@
 #include "runtime/sample/batch_builder.hpp"
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 
 namespace troupe::gpu {
@@ -30,18 +31,23 @@ class DeviceBatches {
   DeviceBatches(std::unique_ptr<DeviceSampler> sampler, std::unique_ptr<DeviceRowSource> rows)
       : sampler_(std::move(sampler)), rows_(std::move(rows)) {}
 
+  /// What the host does once the device is done: it puts the batch together, with its digest. To be
+  /// called once, on any thread, while the device makes the next batch.
+  using Rest = std::function<Batch()>;
+
   /// The batch that runtime/sample and runtime/feature make, but that features of nodes lie on the
   /// device alone (Batch::on_device). Nodes, edges and labels are on the host, too.
   /// \param digest  `full` copies the features back for it
   /// \errors those of DeviceSampler::sample()
-  Result<Batch> make(BatchKey key, const BatchSeeds& seeds, DigestMode digest);
+  Result<Rest> make(BatchKey key, const BatchSeeds& seeds, DigestMode digest);
   /// The same of a batch that the host sampled.
   /// \requires the batch has entry numbers of the types whose features are wanted
-  Result<Batch> collect(std::shared_ptr<const SampledBatch> sampled, DigestMode digest);
+  Result<Rest> collect(std::shared_ptr<const SampledBatch> sampled, DigestMode digest);
 
  private:
-  Result<Batch> with_rows(std::shared_ptr<const SampledBatch> sampled, DeviceBatch there,
-                          DigestMode digest);
+  using Sampled = std::function<std::shared_ptr<const SampledBatch>()>;
+  /// \param sampled  makes the host's batch once the sampler was waited for
+  Result<Rest> with_rows(Sampled sampled, DeviceBatch there, DigestMode digest);
 
   std::unique_ptr<DeviceSampler> sampler_;
   std::unique_ptr<DeviceRowSource> rows_;

@@ -2,9 +2,13 @@
 /// \file device_batch.hpp
 /// A sampled mini-batch in a device's memory: the arrays of runtime/sample/mini_batch.hpp.
 #include "gpu/base/array.hpp"
+#include "gpu/base/host_copies.hpp"
 #include "runtime/sample/mini_batch.hpp"
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -78,28 +82,18 @@ DeviceBatch upload_batch(Stream& on, const SampledBatch& from) {
   return to;
 }
 
-/// The batch in the host's memory, equal in every array to what runtime/sample makes. Waits.
-/// \param on  a stream (gpu/base) that has waited for the one that made the batch
-/// \errors those of the stream
-template <class Stream>
-Result<SampledBatch> download_batch(Stream& on, const DeviceBatch& from) {
+/// Makes the host's batch, and calls take(array, size, list) for each of its arrays.
+template <class Take>
+SampledBatch batch_of_host(const DeviceBatch& from, Take take) {
   SampledBatch to;
   to.key = from.key;
   to.frontier = from.frontier;
   to.seed_type = from.seed_type;
   to.hops = from.hops;
-  const auto take = [&on]<class T, class U>(const Array<T>& array, std::size_t size,
-                                            PooledVector<U>& list) {
-    static_assert(sizeof(T) == sizeof(U));
-    list.resize(size);
-    if (size > 0) {
-      on.download(array.data(), list.data(), size * sizeof(T));
-    }
-  };
   take(from.seed_index, from.seed_index.size(), to.seed_index);
   to.nodes.resize(from.nodes.size());
   for (std::size_t t = 0; t < from.nodes.size(); ++t) {
-    take(from.nodes[t].ids, from.nodes[t].count(), to.nodes[t].ids);
+    take(from.nodes[t].ids, std::size_t{from.nodes[t].count()}, to.nodes[t].ids);
     to.nodes[t].hop_end = from.nodes[t].hop_end;
   }
   to.edges.resize(from.edges.size());
@@ -113,8 +107,24 @@ Result<SampledBatch> download_batch(Stream& on, const DeviceBatch& from) {
     each_edge_datum([&](const auto& array, auto& list) { take(array, array.size(), list); }, edges,
                     to.edges[e]);
   }
-  TROUPE_RETURN_IF_ERROR(on.finish());
-  return Result<SampledBatch>(std::move(to));
+  return to;
+}
+
+/// Launches copies of a batch to the host.
+/// \param on  a stream (gpu/base) that has waited for the one that made the batch
+/// \returns what makes the batch, equal in every array to what runtime/sample makes, once `on` was waited
+///   for: to be called at most once, on any thread
+template <class Stream>
+std::function<SampledBatch()> fetch_batch(Stream& on, PinnedPool& pool, const DeviceBatch& from) {
+  const auto copies = std::make_shared<HostCopies>();
+  static_cast<void>(batch_of_host(from, [&](const auto& array, std::size_t size, auto& list) {
+    static_assert(sizeof(*array.data()) == sizeof(*list.data()));
+    copies->add(array, size);
+  }));
+  copies->start(on, pool);
+  return [copies, from] {
+    return batch_of_host(from, [&](const auto&, std::size_t, auto& list) { copies->take(list); });
+  };
 }
 
 }  // namespace troupe::gpu

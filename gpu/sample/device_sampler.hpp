@@ -5,6 +5,7 @@
 #include "gpu/sample/device_graph.hpp"
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 
 namespace troupe::gpu {
@@ -28,7 +29,16 @@ class DeviceSampler {
   virtual Result<DeviceBatch> sample(BatchKey key, const BatchSeeds& seeds) = 0;
   /// The batch in the host's memory. Waits.
   /// \errors out_of_memory or cuda_failure
-  virtual Result<SampledBatch> download(const DeviceBatch& batch) = 0;
+  Result<SampledBatch> download(const DeviceBatch& batch) {
+    const auto copied = fetch(batch);
+    TROUPE_RETURN_IF_ERROR(wait());
+    return copied();
+  }
+  /// Launches copies of the batch to the host. \returns what makes the host's batch after wait(); see
+  ///   fetch_batch()
+  virtual std::function<SampledBatch()> fetch(const DeviceBatch& batch) = 0;
+  /// Until all work is done. \errors out_of_memory or cuda_failure
+  virtual Status wait() = 0;
   virtual const DeviceGraph& graph() const = 0;
 };
 

@@ -4,6 +4,7 @@
 #include "gpu/sample/device_sampler.hpp"
 #include "gpu/sample/sample_hops.hpp"
 
+#include <functional>
 #include <memory>
 #include <utility>
 
@@ -24,13 +25,15 @@ class StreamSampler : public DeviceSampler {
     }
     return batch;
   }
-  Result<SampledBatch> download(const DeviceBatch& batch) override {
-    return download_batch(on_, batch);
+  std::function<SampledBatch()> fetch(const DeviceBatch& batch) override {
+    return fetch_batch(on_, pool_, batch);
   }
+  Status wait() override { return on_.finish(); }
   const DeviceGraph& graph() const override { return *graph_; }
 
  private:
   Stream on_;
+  PinnedPool pool_;
   std::shared_ptr<const DeviceGraph> graph_;
   HopSampler<Stream> sampler_;
 };

@@ -8,6 +8,8 @@
 #include <memory>
 #include <numeric>
 #include <optional>
+#include <thread>
+#include <utility>
 #include <vector>
 
 namespace troupe {
@@ -63,7 +65,9 @@ class DeviceDataTest : public ::testing::Test {
   }
   Result<Batch> make(const gpu::DeviceData& data, Rank rank, std::uint64_t number) {
     TROUPE_ASSIGN_OR_RETURN(const auto batches, data.batches(rank));
-    return batches->make({.number = number}, seeds(number), DigestMode::full);
+    TROUPE_ASSIGN_OR_RETURN(const auto rest,
+                            batches->make({.number = number}, seeds(number), DigestMode::full));
+    return rest();
   }
 
   CutGraph cut_;
@@ -126,8 +130,9 @@ TEST_F(DeviceDataTest, RowsOfBatchesThatTheHostSampledAreTheSame) {
       };
       const auto expected = testing::collect(cut_, testing::collect_with_edges(cut_), sampled());
       ASSERT_OK_AND_ASSIGN(
-          const auto batch,
+          const auto rest,
           batches->collect(std::make_shared<const SampledBatch>(sampled()), DigestMode::full));
+      const Batch batch = rest();
       EXPECT_EQ(batch.digest.value, digest_batch(expected, DigestMode::full)) << share;
       EXPECT_EQ(batch.labels, expected.labels);
       EXPECT_TRUE(batch.rows[1].features.view().rows == 0) << "rows are on the device alone";
@@ -244,6 +249,45 @@ TEST_F(DeviceDataTest, ABatchFailsWhereItHasNoRoomAndNothingHangs) {
       }
     }
     EXPECT_GE(failed, 3U) << share;
+  }
+}
+
+TEST_F(DeviceDataTest, TheHostsPartMayComeLaterInAnyOrderOnOtherThreads) {
+  set_share(0.5);
+  ASSERT_OK_AND_ASSIGN(const auto made, data(1, plenty));
+  constexpr std::uint64_t count = 12;
+  std::vector<Digest> expected;
+  for (std::uint64_t number = 0; number < count; ++number) {
+    ASSERT_OK_AND_ASSIGN(const auto batch, make(*made, Rank{0}, number));
+    expected.push_back(batch.digest.value);
+  }
+  ASSERT_OK_AND_ASSIGN(auto batches, made->batches(Rank{0}));
+  std::vector<gpu::DeviceBatches::Rest> rests;
+  for (std::uint64_t number = 0; number < count; ++number) {
+    ASSERT_OK_AND_ASSIGN(auto rest,
+                         batches->make({.number = number}, seeds(number), DigestMode::full));
+    rests.push_back(std::move(rest));
+  }
+  std::vector<Batch> found(count);
+  {
+    std::vector<std::jthread> threads;
+    for (std::uint64_t number = count; number-- > count / 2;) {
+      threads.emplace_back([&, number] { found[number] = rests[number](); });
+    }
+    // Others take memory of those that are done; the last ones outlive what made them.
+    for (std::uint64_t number = 0; number < count; ++number) {
+      ASSERT_OK_AND_ASSIGN(const auto again,
+                           batches->make({.number = number}, seeds(number), DigestMode::ids));
+      EXPECT_EQ(again().digest.mode, DigestMode::ids);
+    }
+  }
+  batches.reset();
+  for (std::uint64_t number = count / 2; number-- > 0;) {
+    found[number] = rests[number]();
+  }
+  for (std::uint64_t number = 0; number < count; ++number) {
+    EXPECT_EQ(found[number].digest.value, expected[number]) << number;
+    EXPECT_EQ(found[number].sampled->key.number, number);
   }
 }
 

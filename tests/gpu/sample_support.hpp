@@ -74,6 +74,15 @@ inline std::vector<std::uint64_t> random_seeds(std::size_t count, std::uint64_t 
   return seeds;
 }
 
+/// The batch in the host's memory. Waits.
+template <class Stream>
+Result<SampledBatch> download_batch(Stream& on, const gpu::DeviceBatch& batch) {
+  gpu::PinnedPool pool;
+  const auto copied = gpu::fetch_batch(on, pool, batch);
+  TROUPE_RETURN_IF_ERROR(on.finish());
+  return copied();
+}
+
 /// A graph of one part on a device.
 class DeviceSampling {
  public:
@@ -125,7 +134,7 @@ class EmulatedSampling {
                       std::uint16_t seed_type = 0) {
     const auto batch = on_device(key, seeds, seed_type);
     EXPECT_OK(batch);
-    auto downloaded = gpu::download_batch(on_, *batch);
+    auto downloaded = download_batch(on_, *batch);
     EXPECT_OK(downloaded);
     return *std::move(downloaded);
   }
