@@ -94,12 +94,25 @@ void change(LearnerActor* self, Work work) {
   });
 }
 
-Result<Contribution> train(Learner& learner, Executor& executor, const TrainBatch& request) {
+Learner::Gradient gradient_for(const TrainBatch& request) {
+  if (request.applies) {
+    return Learner::Gradient::applied;
+  }
+  return request.alone ? Learner::Gradient::stays : Learner::Gradient::to_host;
+}
+
+Result<Trained> train(Learner& learner, Executor& executor, const TrainBatch& request) {
   const auto& batch = request.ready->batch;
-  const auto gradient = request.alone ? Learner::Gradient::stays : Learner::Gradient::to_host;
+  const auto gradient = gradient_for(request);
   TROUPE_ASSIGN_OR_RETURN(const auto share,
                           learner.compute(executor, batch, request.learned, gradient));
-  Contribution mine{{}, share.weight, share.loss_sum, std::nullopt};
+  Trained trained;
+  Contribution& mine = trained.mine;
+  mine.weight = share.weight;
+  mine.number = share.loss_sum;
+  if (request.applies) {
+    trained.applied = Applied{learner.lr()};
+  }
   if (share.weight > 0 && request.learned) {
     mine.learned = std::make_shared<const LearnedInputs>(learner.take_learned_gradients());
   }
@@ -112,7 +125,7 @@ Result<Contribution> train(Learner& learner, Executor& executor, const TrainBatc
     TROUPE_RETURN_IF_ERROR(check_original_ids(batch));
     mine.batch = digest_of_trained(batch, request.digest);
   }
-  return mine;
+  return trained;
 }
 
 Applied apply(Learner& learner, const ApplyStep& step) {
@@ -152,8 +165,9 @@ caf::behavior learner_behavior(LearnerActor* self, std::shared_ptr<Executor> exe
   self->state.learner = std::move(learner);
   return {
       [self](const Ref<TrainBatch>& request) {
-        compute<Contribution>(
-            self, [request](Learner& with, Executor& on) { return train(with, on, *request); });
+        compute<Trained>(
+            self, [request](Learner& with, Executor& on) { return train(with, on, *request); },
+            request->applies);
       },
       [self](const Ref<ApplyStep>& step) {
         compute<Applied>(

@@ -28,6 +28,8 @@ struct TrainBatch {
   Ref<ReadyBatch> ready;
   DigestMode digest = DigestMode::off;
   bool alone = false;  ///< With one rank: the gradient stays with the learner
+  /// Besides, the optimizer step is made at once: no ApplyStep follows, and no wait for one.
+  bool applies = false;
   std::shared_ptr<const LearnedInputs> learned = nullptr;  ///< Null: the job has none
 };
 /// One optimizer step.
@@ -37,6 +39,10 @@ struct ApplyStep {
 };
 struct Applied {
   double lr = 0;
+};
+struct Trained {
+  Contribution mine;
+  std::optional<Applied> applied;  ///< Where TrainBatch::applies
 };
 /// Outputs of a batch's seeds without dropout: float32 [seeds, out_dim].
 struct ScoreBatch {
@@ -63,7 +69,7 @@ struct LearnerHandle {
 /// | receives                 | replies                   | errors                                  |
 /// |--------------------------|---------------------------|-----------------------------------------|
 /// | Ref<BeginLearning>       | none                      |                                         |
-/// | Ref<TrainBatch>          | Ref<Contribution>         | failed_precondition: Learner::compute() |
+/// | Ref<TrainBatch>          | Ref<Trained>              | failed_precondition: Learner::compute() |
 /// | Ref<ApplyStep>           | Ref<Applied>              |                                         |
 /// | Ref<ScoreBatch>          | Ref<Matrix>               | as TrainBatch                           |
 /// | Ref<TakeSnapshot>        | Ref<net::StateReply>      |                                         |

@@ -9,18 +9,22 @@
 namespace troupe::trainer {
 namespace {
 
+void applied(Self* self, const Applied& step) {
+  self->state.applying = false;
+  self->state.pass->applied(step.lr);
+  step_done(self);
+}
+
 void apply(Self* self, Reduced sum, bool alone) {
   auto& state = self->state;
   state.pass->take_sum(sum);
   state.applying = true;
   ask_learner<Applied>(self, ApplyStep{std::move(sum), alone},
-                       [self, began = SteadyClock::now()](const Applied& applied) {
+                       [self, began = SteadyClock::now()](const Applied& step) {
                          auto& now = self->state;
-                         now.applying = false;
-                         now.pass->applied(applied.lr);
                          now.pass->trained(SteadyClock::now() - began);
                          now.options.trace.slice("update parameters", began);
-                         step_done(self);
+                         applied(self, step);
                        });
 }
 
@@ -40,16 +44,21 @@ void take_mean(Self* self, SteadyClock::time_point began, Result<Reduced> mean) 
 
 }  // namespace
 
-void exchange(Self* self, const Contribution& mine) {
-  send_learned(self, mine, [self, mine] { reduce(self, mine); });
+void exchange(Self* self, const Trained& trained) {
+  send_learned(self, trained.mine, [self, trained] { reduce(self, trained); });
 }
 
-void reduce(Self* self, const Contribution& mine) {
+void reduce(Self* self, const Trained& trained) {
   auto& state = self->state;
+  const auto& mine = trained.mine;
   if (state.options.world == 1) {
     Reduced alone{{}, mine.weight, mine.number, {}};
     if (mine.batch) {
       alone.batches.push_back(*mine.batch);
+    }
+    if (trained.applied) {
+      state.pass->take_sum(alone);
+      return applied(self, *trained.applied);
     }
     return apply(self, std::move(alone), true);
   }

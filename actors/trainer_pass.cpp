@@ -63,16 +63,18 @@ void ask_ahead(Self* self) {
 
 void train(Self* self, const Ref<ReadyBatch>& ready) {
   read_learned(self, ready, false, [self, ready](LearnedRowsClient::Rows learned) {
-    const auto& state = self->state;
+    auto& state = self->state;
     const auto flow = state.pass->flow(ready->batch.sampled->key);
-    ask_learner<Contribution>(self,
-                              TrainBatch{ready, state.options.collect->digest,
-                                         state.options.world == 1, std::move(learned)},
-                              [self, flow, began = SteadyClock::now()](const Contribution& share) {
-                                self->state.pass->trained(SteadyClock::now() - began);
-                                self->state.options.trace.slice("train", began, flow);
-                                exchange(self, share);
-                              });
+    const bool alone = state.options.world == 1;
+    const bool applies = alone && !state.learned->used();
+    state.applying = applies;
+    ask_learner<Trained>(
+        self, TrainBatch{ready, state.options.collect->digest, alone, applies, std::move(learned)},
+        [self, flow, began = SteadyClock::now()](const Trained& trained) {
+          self->state.pass->trained(SteadyClock::now() - began);
+          self->state.options.trace.slice("train", began, flow);
+          exchange(self, trained);
+        });
   });
 }
 

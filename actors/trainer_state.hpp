@@ -84,10 +84,11 @@ void step_done(Self* self);
 // trainer_exchange.cpp
 /// Sends gradients of learned rows to their holders, sums the others over the ranks and applies the
 /// mean.
-/// \param mine  this rank's share; with one rank `values` is empty: the learner has it
-void exchange(Self* self, const Contribution& mine);
+/// \param trained  with this rank's share; with one rank `values` is empty: the learner has it, and may
+///   have applied it
+void exchange(Self* self, const Trained& trained);
 /// The part of it that sums and applies.
-void reduce(Self* self, const Contribution& mine);
+void reduce(Self* self, const Trained& trained);
 /// The other side: takes a rank's share of the slice that this rank sums.
 void take_share(Self* self, const Ref<net::GradientChunk>& share);
 
@@ -133,6 +134,7 @@ void ask_learner(Self* self, Message message, Then then) {
           },
           [self, is_current](const caf::error& error) {
             if (is_current()) {
+              self->state.applying = false;  // it has changed nothing, or is lost
               fail(self, from_caf(error));
             }
           });

@@ -62,6 +62,9 @@ Result<Learner::Share> Learner::compute(Executor& executor, const Batch& batch,
   const auto& sampled = *batch.sampled;
   learned_gradients_.clear();
   if (sampled.seed_index.empty()) {
+    if (gradient == Gradient::applied) {
+      apply_own(0);
+    }
     return Share{};
   }
   TROUPE_RETURN_IF_ERROR(task_->check(batch));
@@ -70,16 +73,27 @@ Result<Learner::Share> Learner::compute(Executor& executor, const Batch& batch,
                                                           batch, true, inputs_.views()));
   const auto rows = network_->forward_there(executor, parameters_->values(), input, *activations_);
   const auto seeds = on_device() ? task_->seed_loss(batch) : std::nullopt;
-  Result<nn::LossResult> loss =
-      seeds ? pass_back_there(*seeds, rows)
-            : pass_back(task_pass(executor, decoder_parameters(parameters_->values()), batch,
-                                  activations_->to_host(rows)));
-  TROUPE_ASSIGN_OR_RETURN(const auto result, std::move(loss));
+  nn::LossResult result;
+  if (seeds) {
+    result.weight = pass_back_there(*seeds, rows);
+  } else {
+    TROUPE_ASSIGN_OR_RETURN(
+        result, pass_back(task_pass(executor, decoder_parameters(parameters_->values()), batch,
+                                    activations_->to_host(rows))));
+  }
+  if (result.weight > 0) {
+    keep_learned_gradients();
+    parameters_->weigh_statistics(result.weight);
+  }
+  if (gradient == Gradient::applied) {
+    apply_own(result.weight);
+  }
+  if (seeds) {  // the device has all of the step by now
+    TROUPE_ASSIGN_OR_RETURN(result, activations_->device_loss().result());
+  }
   if (result.weight == 0) {
     return Share{};
   }
-  keep_learned_gradients();
-  parameters_->weigh_statistics(result.weight);
   Share share{result.sum, result.weight, {}};
   if (!on_device()) {
     share.gradient = parameters_->gradient();
@@ -110,15 +124,16 @@ Result<nn::LossResult> Learner::pass_back(const TaskPass& pass) {
   return result;
 }
 
-/// The same on the device.
-Result<nn::LossResult> Learner::pass_back_there(const nn::SeedLoss& loss,
-                                                std::span<const ConstMatrix> rows) {
+/// The same on the device, without waiting. \returns the weight
+std::uint64_t Learner::pass_back_there(const nn::SeedLoss& loss,
+                                       std::span<const ConstMatrix> rows) {
   nn::DeviceLoss& on_device = activations_->device_loss();
   const std::vector<ConstMatrix> grads = {on_device.compute(loss, rows.front())};
-  if (nn::known_terms(loss) > 0) {
+  const auto weight = nn::known_terms(loss);
+  if (weight > 0) {
     network_->backward_there(grads, *activations_, parameters_->gradient());
   }
-  return on_device.result();
+  return weight;
 }
 
 std::span<const float> Learner::fetched_gradient() {

@@ -65,12 +65,15 @@ class Learner {
     std::uint64_t weight = 0;  ///< terms of the sum (nn::LossResult); with 0 the gradient is empty
     std::span<const float> gradient;  ///< in host memory, valid until the next compute()
   };
-  /// Whether the gradient is wanted in host memory, for the reduction, or apply_own() follows.
-  enum class Gradient : std::uint8_t { to_host, stays };
+  enum class Gradient : std::uint8_t {
+    to_host,  ///< Is wanted in host memory, for the reduction
+    stays,    ///< apply_own() follows
+    applied,  ///< As stays and apply_own(), without a wait for the device in between
+  };
   /// \errors failed_precondition: the batch has no features, or labels of another kind than the
   /// loss needs; those of a device
   /// \param learned  rows beside the features, or in their place; null: none
-  /// \param gradient  `stays`: that of the share is empty where a device computes
+  /// \param gradient  but for `to_host` that of the share is empty where a device computes
   Result<Share> compute(Executor& executor, const Batch& batch,
                         std::shared_ptr<const LearnedInputs> learned = nullptr,
                         Gradient gradient = Gradient::to_host);
@@ -113,8 +116,7 @@ class Learner {
           std::unique_ptr<Task> task, std::unique_ptr<nn::Activations> activations,
           std::unique_ptr<nn::TrainedParameters> parameters);
   Result<nn::LossResult> pass_back(const TaskPass& pass);
-  Result<nn::LossResult> pass_back_there(const nn::SeedLoss& loss,
-                                         std::span<const ConstMatrix> rows);
+  std::uint64_t pass_back_there(const nn::SeedLoss& loss, std::span<const ConstMatrix> rows);
   std::span<const float> fetched_gradient();
   std::span<const float> decoder_parameters(std::span<const float> there);
   void keep_learned_gradients();

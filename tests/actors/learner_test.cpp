@@ -56,10 +56,11 @@ class LearnerActorTest : public ::testing::Test {
   }
   void step() {
     ASSERT_OK_AND_ASSIGN(const auto share,
-                         compute<Contribution>(TrainBatch{.ready = small_batch(), .alone = true}));
-    EXPECT_EQ(share->values.bytes.size(), 0U);
-    ASSERT_OK_AND_ASSIGN(const auto done,
-                         compute<Applied>(ApplyStep{{{}, share->weight, share->number, {}}, true}));
+                         compute<Trained>(TrainBatch{.ready = small_batch(), .alone = true}));
+    EXPECT_EQ(share->mine.values.bytes.size(), 0U);
+    ASSERT_OK_AND_ASSIGN(
+        const auto done,
+        compute<Applied>(ApplyStep{{{}, share->mine.weight, share->mine.number, {}}, true}));
     EXPECT_DOUBLE_EQ(done->lr, 0.1);
   }
 
@@ -81,9 +82,9 @@ TEST_F(LearnerActorTest, ParametersAreReadWhileABatchIsComputed) {
   EXPECT_FALSE(trainer_.is_answered(trained));
 
   run_task();
-  ASSERT_OK_AND_ASSIGN(const auto share, trainer_.answer_to<Contribution>(trained));
-  EXPECT_EQ(share->weight, 2U);
-  EXPECT_EQ(share->values.bytes.size(), handle_.num_parameters * sizeof(float));
+  ASSERT_OK_AND_ASSIGN(const auto share, trainer_.answer_to<Trained>(trained));
+  EXPECT_EQ(share->mine.weight, 2U);
+  EXPECT_EQ(share->mine.values.bytes.size(), handle_.num_parameters * sizeof(float));
 }
 
 TEST_F(LearnerActorTest, WhatIsReadDuringAStepIsOfAfterIt) {
@@ -102,6 +103,36 @@ TEST_F(LearnerActorTest, WhatIsReadDuringAStepIsOfAfterIt) {
   }
 }
 
+TEST_F(LearnerActorTest, AStepThatIsMadeAtOnceIsTheSameAsOneAfterTheGradient) {
+  ASSERT_OK_AND_ASSIGN(const auto start, ask<net::StateReply>(TakeSnapshot{}));
+  step();
+  step();
+  const auto expected = parameters();
+  const auto restored = begin(RestoreSnapshot{start->state});
+  EXPECT_OK(trainer_.answer_to<net::Done>(restored));
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_OK_AND_ASSIGN(
+        const auto trained,
+        compute<Trained>(TrainBatch{.ready = small_batch(), .alone = true, .applies = true}));
+    EXPECT_EQ(trained->mine.weight, 2U);
+    EXPECT_EQ(trained->mine.values.bytes.size(), 0U);
+    ASSERT_TRUE(trained->applied);
+    EXPECT_DOUBLE_EQ(trained->applied->lr, 0.1);
+  }
+  EXPECT_EQ(parameters(), expected);
+}
+
+TEST_F(LearnerActorTest, WhatIsReadDuringAStepThatIsMadeAtOnceIsOfAfterIt) {
+  const auto before = parameters();
+  const auto trained = begin(TrainBatch{.ready = small_batch(), .alone = true, .applies = true});
+  const auto taken = begin(TakeSnapshot{});
+  EXPECT_FALSE(trainer_.is_answered(taken));
+  run_task();
+  EXPECT_OK(trainer_.answer_to<Trained>(trained));
+  ASSERT_OK_AND_ASSIGN(const auto state, trainer_.answer_to<net::StateReply>(taken));
+  EXPECT_NE(state->state->parameters, before);
+}
+
 TEST_F(LearnerActorTest, GoesBackToASnapshotAfterTheTaskUnderWay) {
   net::TrainingState position;
   position.global_step = 7;
@@ -115,7 +146,7 @@ TEST_F(LearnerActorTest, GoesBackToASnapshotAfterTheTaskUnderWay) {
   EXPECT_FALSE(trainer_.is_answered(restored));
   run_task();
 
-  EXPECT_OK(trainer_.answer_to<Contribution>(trained));
+  EXPECT_OK(trainer_.answer_to<Trained>(trained));
   EXPECT_OK(trainer_.answer_to<net::Done>(restored));
   EXPECT_EQ(parameters(), first->state->parameters);
 }
@@ -137,7 +168,7 @@ TEST_F(LearnerActorTest, KeepsTheBestParametersAndScoresWithThem) {
 }
 
 TEST_F(LearnerActorTest, ABatchThatCannotBeTrainedFailsAndTheNextIsTrained) {
-  EXPECT_ERROR(compute<Contribution>(TrainBatch{.ready = small_batch({1, 7})}),
+  EXPECT_ERROR(compute<Trained>(TrainBatch{.ready = small_batch({1, 7})}),
                Errc::failed_precondition, "labels: expected -1 to 1, found 7");
 
   step();
@@ -162,8 +193,8 @@ class LearnerActorOnDevice : public LearnerActorTest {
   }
   void step_there() {
     ASSERT_OK_AND_ASSIGN(const auto share,
-                         compute<Contribution>(TrainBatch{.ready = small_batch(), .alone = true}));
-    ASSERT_OK(compute<Applied>(ApplyStep{{{}, share->weight, share->number, {}}, true}));
+                         compute<Trained>(TrainBatch{.ready = small_batch(), .alone = true}));
+    ASSERT_OK(compute<Applied>(ApplyStep{{{}, share->mine.weight, share->mine.number, {}}, true}));
   }
 };
 
@@ -174,8 +205,8 @@ TEST_F(LearnerActorOnDevice, IsReadAfterTheBatchThatIsComputed) {
   EXPECT_FALSE(trainer_.is_answered(taken));
 
   run_task();
-  ASSERT_OK_AND_ASSIGN(const auto share, trainer_.answer_to<Contribution>(trained));
-  EXPECT_EQ(share->values.bytes.size(), handle_.num_parameters * sizeof(float));
+  ASSERT_OK_AND_ASSIGN(const auto share, trainer_.answer_to<Trained>(trained));
+  EXPECT_EQ(share->mine.values.bytes.size(), handle_.num_parameters * sizeof(float));
   EXPECT_FALSE(trainer_.is_answered(taken));
   run_task();
   EXPECT_OK(trainer_.answer_to<net::StateReply>(taken));
@@ -195,7 +226,7 @@ TEST_F(LearnerActorOnDevice, GoesBackToASnapshotInTurn) {
   const auto trained = begin(TrainBatch{.ready = small_batch()});
   const auto restored = begin(RestoreSnapshot{std::make_shared<const net::TrainingState>(first)});
   run_task();
-  EXPECT_OK(trainer_.answer_to<Contribution>(trained));
+  EXPECT_OK(trainer_.answer_to<Trained>(trained));
   EXPECT_FALSE(trainer_.is_answered(restored));
   run_task();
   EXPECT_OK(trainer_.answer_to<net::Done>(restored));
@@ -217,7 +248,7 @@ class LearnerActorOnSmallDevice : public LearnerActorTest {
 };
 
 TEST_F(LearnerActorOnSmallDevice, AnswersReadsWithTheErrorOfTheDevice) {
-  EXPECT_ERROR(compute<Contribution>(TrainBatch{.ready = small_batch()}), Errc::out_of_memory,
+  EXPECT_ERROR(compute<Trained>(TrainBatch{.ready = small_batch()}), Errc::out_of_memory,
                "emulated device: expected room for");
   EXPECT_ERROR(compute<net::StateReply>(TakeSnapshot{}), Errc::out_of_memory, "");
   EXPECT_ERROR(compute<net::FinishResult>(net::Finish{}), Errc::out_of_memory, "");

@@ -85,15 +85,22 @@ std::unique_ptr<Learner> make_on(const OnTestDevice& device, const LearnerOption
   return *std::move(learner);
 }
 
-/// Steps as one rank of several makes them, or alone. \returns the losses
-std::vector<double> losses_of_steps(Learner& learner, const Batch& batch, int steps, bool alone) {
+/// Steps as one rank of several makes them, or alone, with every second one made at once. \returns the
+/// losses
+std::vector<double> losses_of_steps(Learner& learner, const Batch& batch, int steps, bool alone,
+                                    bool at_once = false) {
   InlineExecutor executor;
   std::vector<double> losses;
   for (int step = 0; step < steps; ++step) {
-    const auto share = learner.compute(
-        executor, batch, nullptr, alone ? Learner::Gradient::stays : Learner::Gradient::to_host);
+    const bool applies = at_once && step % 2 == 0;
+    const auto of_one = applies ? Learner::Gradient::applied : Learner::Gradient::stays;
+    const auto share =
+        learner.compute(executor, batch, nullptr, alone ? of_one : Learner::Gradient::to_host);
     EXPECT_OK(share);
     losses.push_back(share->loss_sum);
+    if (applies) {
+      continue;
+    }
     if (alone) {
       learner.apply_own(share->weight);
     } else {
@@ -125,7 +132,8 @@ TEST_P(LearnerOnDevice, HasTheBitsOfTheCpuOrOnAGpuOfEachOther) {
       EXPECT_TRUE(there->on_device());
       EXPECT_EQ(here->on_device(), GetParam().cuda);
 
-      EXPECT_EQ(losses_of_steps(*there, batch, 3, alone), losses_of_steps(*here, batch, 3, alone));
+      EXPECT_EQ(losses_of_steps(*there, batch, 3, alone, alone),
+                losses_of_steps(*here, batch, 3, alone));
       here->keep_best();
       there->keep_best();
       EXPECT_EQ(losses_of_steps(*there, batch, 2, alone), losses_of_steps(*here, batch, 2, alone));

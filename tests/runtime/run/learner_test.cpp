@@ -40,11 +40,15 @@ TEST(Learner, DuplicateSeedsCountAsOftenAsTheyOccur) {
 TEST(Learner, AStepWithItsOwnGradientEqualsOneWithTheMeanOfOneRank) {
   InlineExecutor executor;
   const auto alone = make(options());
+  const auto at_once = make(options());
   const auto one_of_one = make(options());
   const auto of_three = two_nodes({0, 1, 0}, {1, 0, 0});
   for (int step = 0; step < 5; ++step) {
     ASSERT_OK_AND_ASSIGN(const auto own, alone->compute(executor, of_three));
     alone->apply_own(own.weight);
+    ASSERT_OK_AND_ASSIGN(const auto of_one,
+                         at_once->compute(executor, of_three, nullptr, Learner::Gradient::applied));
+    EXPECT_DOUBLE_EQ(of_one.loss_sum, own.loss_sum);
     ASSERT_OK_AND_ASSIGN(const auto share, one_of_one->compute(executor, of_three));
     auto mean = copy(share.gradient);
     for (auto& g : mean) {
@@ -53,6 +57,12 @@ TEST(Learner, AStepWithItsOwnGradientEqualsOneWithTheMeanOfOneRank) {
     one_of_one->apply(mean, share.weight);
   }
   EXPECT_EQ(*alone->snapshot(), *one_of_one->snapshot());
+  EXPECT_EQ(*at_once->snapshot(), *one_of_one->snapshot());
+  EXPECT_EQ(at_once->steps(), 5U);
+  ASSERT_OK(
+      at_once->compute(executor, two_nodes({0, 1}, {-1, -1}), nullptr, Learner::Gradient::applied));
+  EXPECT_EQ(*at_once->snapshot(), *one_of_one->snapshot());
+  EXPECT_EQ(at_once->steps(), 6U);
 
   const auto before = *alone->snapshot();
   alone->apply_own(0);
