@@ -219,9 +219,19 @@ void step_done(Self* self) {
 }
 
 void pump(Self* self) {
-  ask_ahead(self);
-  read_learned_ahead(self);
-  std::visit(DoWork{self}, self->state.pass->next(SteadyClock::now()));
+  const auto work = self->state.pass->next(SteadyClock::now());
+  const bool ends = std::holds_alternative<EpochPass::Finish>(work);
+  // A step comes first: what later batches need is asked for while the learner has it.
+  if (!ends) {
+    std::visit(DoWork{self}, work);
+  }
+  if (self->state.pass) {
+    ask_ahead(self);
+    read_learned_ahead(self);
+  }
+  if (ends) {
+    std::visit(DoWork{self}, work);
+  }
 }
 
 }  // namespace troupe::trainer

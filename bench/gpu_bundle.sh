@@ -23,7 +23,7 @@ cuda=$(sed -n 's/^set(CMAKE_CUDA_COMPILER_VERSION "\(.*\)")/\1/p' "$build"/CMake
 cmake --build "$build" --target troupe gpu_tests troupe_gpu_stages --parallel "${JOBS:-$(nproc)}"
 
 rm -rf "$bundle"
-mkdir -p "$bundle/bin" "$bundle/lib" "$bundle/bench/gpu" "$bundle/tests/goldens" "$bundle/examples/data"
+mkdir -p "$bundle/bin" "$bundle/lib" "$bundle/bench/gpu" "$bundle/bench/peers" "$bundle/tests/goldens" "$bundle/examples/data"
 for program in launcher/troupe tests/gpu/gpu_tests bench/troupe_gpu_stages; do
   strip -o "$bundle/bin/$(basename "$program")" "$build/$program"
 done
@@ -36,6 +36,7 @@ ldd "$bundle"/bin/* | awk '$2 == "=>" && $3 ~ /^\// { print $3 }' | sort -u |
 strip --strip-unneeded "$bundle"/lib/*
 cp bench/gpu_check.sh "$bundle/bench/"
 cp bench/gpu/check.py bench/gpu/speed.json "$bundle/bench/gpu/"
+cp bench/peers/common.py bench/peers/gpu_epoch.py "$bundle/bench/peers/"
 cp examples/quickstart.json examples/local.json "$bundle/examples/"
 cp -r examples/data/cora "$bundle/examples/data/"
 cp -r tests/goldens/batches "$bundle/tests/goldens/"

@@ -333,8 +333,7 @@ class Bench:
         self.output([self.programs["troupe"], "generate", "rmat", store] + options, 240)
         parts = os.path.join(self.work, "rmat-parts1")  # cut once, not by every run
         self.output([self.programs["troupe"], "partition", store, parts, "--parts", "1", "--fanout", "15", "10", "5"], 240)
-        shutil.rmtree(store)
-        return parts
+        return store, parts
 
     def stages(self, store):
         """The stages of a batch and a training step, by themselves."""
@@ -352,31 +351,79 @@ class Bench:
             self.measured = json.load(file)
         return f"medians of {self.measured['repeats']}; every batch had the CPU's digest"
 
-    def epochs(self, store):
-        """Seeds per second of whole runs."""
+    def seconds_of_epochs(self, store, name, device, settings, epochs=4):
+        """The shortest epoch but the first, and the last one's report."""
         job = os.path.join(ROOT, "bench", "gpu", "speed.json")
-        settings = [f"dataset.path={store}", "train.epochs=2"]
+        settings = [f"dataset.path={store}", f"train.epochs={epochs}"] + settings
         if self.emulated:
             settings += ["sample.batch_size=512", "model.hidden=32"]
-        rates = {}
-        for device in ("cpu", self.device):
-            report = self.run(job, f"epochs-{device.split(':')[0]}", device, settings)
-            epoch = report["epochs"][-1]
-            rates[device] = round(epoch["seeds"] / epoch["seconds"]) if "seeds" in epoch else epoch["seconds"]
-        self.whole_runs = rates
-        return ", ".join(f"{device} {rate}" for device, rate in rates.items()) + " (seeds/s of the second epoch)"
+        report = self.run(job, name, device, settings)
+        return min(epoch["seconds"] for epoch in report["epochs"][1:]), report["epochs"][-1]
+
+    def epochs(self, store):
+        """Seconds of epochs of whole runs, beside what the limits of the device allow."""
+        ways = {
+            "CPU": ("cpu", ["digest=off"], 2),
+            "device": (self.device, ["digest=off"], 4),
+            "device, digest of ids": (self.device, ["digest=ids"], 4),
+            "device, digest of rows": (self.device, ["digest=full"], 4),
+        }
+        for name, (device, settings, epochs) in ways.items():
+            seconds, last = self.seconds_of_epochs(store, "epochs-" + re.sub(r"\W+", "-", name), device, settings, epochs)
+            self.whole_runs[name] = {
+                "seconds": seconds,
+                "batches": last["batches"],
+                "seeds_per_s": round(last["seeds"] / seconds),
+                "wait_share": round(last["wait_share"], 3),
+            }
+        # A batch's products and the gather of its rows, at the rates of the same machine.
+        step, limits = self.measured["step"], self.measured["limits"]
+        rows = next(of for of in self.measured["batches"] if of["batch_size"] in (step["batch_size"], 256))
+        products_ms = step["products_gf"] / limits["product_tf_s"]["median"]
+        gather_ms = rows["gather_ms"]["median"] * rows["gather_share_of_copy"]
+        found = self.whole_runs["device"]
+        of_limits = found["batches"] * (products_ms + gather_ms) / 1e3
+        self.whole_runs["limits_seconds"] = of_limits
+        texts = [f"{name} {of['seconds']:.3f} s" for name, of in self.whole_runs.items() if isinstance(of, dict)]
+        return (
+            f"epochs of {found['batches']} batches: {', '.join(texts)}; limits of products and rows {of_limits:.3f} s: "
+            f"{found['seconds'] / of_limits:.1f} times (aim: 2); ranks without a batch {100 * found['wait_share']:.0f} % (aim: below 5)"
+        )
+
+    def peer(self, store):
+        """PyG's loader and step on the same device and graph."""
+        script = os.path.join(ROOT, "bench", "peers", "gpu_epoch.py")
+        if self.emulated:
+            raise NotRun("PyG needs a GPU here")
+        try:
+            self.output([sys.executable, "-c", "import torch_geometric, pyg_lib"], 60)
+        except Failed as reason:
+            raise NotRun(f"PyG with its sampler: {reason}")
+        out = os.path.join(self.work, "pyg.json")
+        try:
+            self.output([sys.executable, "-W", "ignore", script, "--store", store, "--out", out], 150)
+        except Failed:
+            if not os.path.exists(out):
+                raise
+        with open(out) as file:
+            self.peers = json.load(file)
+        epochs = [of for of in self.peers.get("settings", []) if "ms_per_batch" in of]
+        if not epochs:
+            raise Failed("PyG: no setting works", json.dumps(self.peers))
+        best = min(epochs, key=lambda of: of["ms_per_batch"])
+        ours = 1e3 * self.whole_runs["device"]["seconds"] / self.whole_runs["device"]["batches"]
+        return (
+            f"{best['ms_per_batch']} ms a batch (rows on the {best['features']}, {best['workers']} workers); "
+            f"Troupe {ours:.2f} ms: {best['ms_per_batch'] / ours:.1f} times as fast (aim: 10)"
+        )
 
     def tiers_speed(self, store):
         """Whole runs with a tenth of the rows on the device, beside all of them there."""
-        job = os.path.join(ROOT, "bench", "gpu", "speed.json")
-        settings = [f"dataset.path={store}", "train.epochs=3"]
-        if self.emulated:
-            settings += ["sample.batch_size=512", "model.hidden=32"]
         seconds = {}
         for budget in ("100%", "10%", "0"):
             name = f"tiers-{budget.rstrip('%')}"
-            report = self.run(job, name, self.device, settings + [f"features.cache.device_budget={budget}"])
-            seconds[budget] = min(epoch["seconds"] for epoch in report["epochs"][1:])
+            settings = ["digest=off", f"features.cache.device_budget={budget}"]
+            seconds[budget], _ = self.seconds_of_epochs(store, name, self.device, settings)
         self.whole_runs["tiers"] = seconds
         ratio = seconds["10%"] / seconds["100%"]
         found = ", ".join(f"{budget} {value:.3f} s" for budget, value in seconds.items())
@@ -391,13 +438,15 @@ class Bench:
         return text
 
     def speed(self):
-        self.table, self.measured, self.whole_runs = "", {}, {}
+        self.table, self.measured, self.whole_runs, self.peers = "", {}, {}, {}
         stores = []
-        self.item("graph", lambda: stores.append(self.rmat()) or "R-MAT, made here")
+        self.item("graph", lambda: stores.extend(self.rmat()) or "R-MAT, made here")
         if stores:
-            self.item("stages", lambda: self.stages(stores[0]))
-            self.item("whole runs", lambda: self.epochs(stores[0]))
-            self.item("rows in two tiers", lambda: self.tiers_speed(stores[0]))
+            whole, parts = stores
+            self.item("stages", lambda: self.stages(parts))
+            self.item("whole runs", lambda: self.epochs(parts))
+            self.item("rows in two tiers", lambda: self.tiers_speed(parts))
+            self.item("PyG", lambda: self.peer(whole))
         self.item("several GPUs", self.several)
 
     # Results.
@@ -405,7 +454,7 @@ class Bench:
     def write(self, about):
         result = {**about, "checks": self.items}
         if self.arguments.mode == "speed":
-            result["stages"], result["whole_runs"] = self.measured, self.whole_runs
+            result["stages"], result["whole_runs"], result["pyg"] = self.measured, self.whole_runs, self.peers
         kind = "emulated" if self.emulated else "gpu"
         path = os.path.join(self.arguments.out, f"{kind}_{self.arguments.mode}_{about['date']}")
         with open(path + ".json", "w") as file:

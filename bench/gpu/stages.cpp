@@ -1,5 +1,6 @@
 #include "bench/gpu/stages.hpp"
 
+#include "gpu/run/device_batches.hpp"
 #include "launcher/cluster_plan.hpp"
 #include "runtime/base/executor.hpp"
 #include "runtime/base/philox.hpp"
@@ -122,6 +123,9 @@ Result<Stats> measure_link(const OnDevice& on, const DeviceBenchOptions& options
   });
 }
 
+/// Rows of so many batches are gathered one after the other without a wait.
+constexpr std::size_t batches_at_a_time = 8;
+
 /// Batches of one size, each sampled and its rows gathered on the device, and sampled on one core.
 class BatchBench {
  public:
@@ -160,6 +164,26 @@ class BatchBench {
   }
 
  private:
+  /// Seconds of a gather where several batches wait for theirs, so that launches and waits overlap.
+  Result<double> seconds_of_gather(gpu::DeviceRowSource& rows) const {
+    std::vector<gpu::DeviceBatchRows> gathered;
+    const Stopwatch watch;
+    for (const auto& batch : recent_) {
+      gathered.push_back(rows.start_gather(batch));
+    }
+    TROUPE_RETURN_IF_ERROR(rows.wait());
+    return watch.seconds() / static_cast<double>(recent_.size());
+  }
+  /// The mean of what `bytes_of` says of each of the batches.
+  template <class BytesOf>
+  double mean_bytes(const BytesOf& bytes_of) const {
+    double bytes = 0;
+    for (const auto& batch : recent_) {
+      bytes += bytes_of(batch) / static_cast<double>(recent_.size());
+    }
+    return bytes;
+  }
+
   Status one_batch(std::uint64_t number, bool counts) {
     const BatchKey key = data_.key(number);
     const auto ordered = data_.order->seeds_of(0, number);
@@ -168,9 +192,13 @@ class BatchBench {
     const Stopwatch sampling;
     TROUPE_ASSIGN_OR_RETURN(const auto batch, sampler_.sample(key, seeds));
     const double sampling_s = sampling.seconds();
-    const Stopwatch gathering;
+    if (recent_.size() == batches_at_a_time) {
+      recent_.erase(recent_.begin());
+      recent_pinned_.erase(recent_pinned_.begin());
+    }
+    recent_.push_back(batch);
+    TROUPE_ASSIGN_OR_RETURN(const double gathering_s, seconds_of_gather(rows_));
     TROUPE_ASSIGN_OR_RETURN(const auto gathered, rows_.gather(batch));
-    const double gathering_s = gathering.seconds();
     const Stopwatch host_sampling;
     TROUPE_ASSIGN_OR_RETURN(const auto sampled, sample_batch(data_, number));
     const double host_sampling_s = host_sampling.seconds();
@@ -178,17 +206,7 @@ class BatchBench {
     TROUPE_ASSIGN_OR_RETURN(const auto collected, collect_batch(data_, sampled.batch));
     const double collecting_s = collecting.seconds();
     TROUPE_RETURN_IF_ERROR(compare(batch, rows_, gathered, collected, number));
-    for (TieredRows& of : tiers_) {
-      const Stopwatch again;
-      TROUPE_ASSIGN_OR_RETURN(const auto tiered, of.source->gather(batch));
-      const double again_s = again.seconds();
-      TROUPE_RETURN_IF_ERROR(compare(batch, *of.source, tiered, collected, number));
-      if (counts) {
-        of.gather_ms.push_back(again_s * 1e3);
-        of.pinned_gb_s.push_back(1e-9 * pinned_bytes(*sampled.batch, of.source->features()) /
-                                 again_s);
-      }
-    }
+    TROUPE_RETURN_IF_ERROR(gather_tiers(batch, *sampled.batch, collected, number, counts));
     if (counts) {
       double edges = 0;
       for (const auto& of_type : batch.edges) {
@@ -203,9 +221,34 @@ class BatchBench {
       sample_ms_.push_back(sampling_s * 1e3);
       m_edges_s_.push_back(edges * 1e-6 / sampling_s);
       gather_ms_.push_back(gathering_s * 1e3);
-      gather_gb_s_.push_back(gathered_bytes(data_, batch) * 1e-9 / gathering_s);
+      const auto bytes = mean_bytes([&](const auto& of) { return gathered_bytes(data_, of); });
+      gather_gb_s_.push_back(bytes * 1e-9 / gathering_s);
       host_sample_ms_.push_back(host_sampling_s * 1e3);
       host_collect_ms_.push_back(collecting_s * 1e3);
+    }
+    return ok_status();
+  }
+
+  /// The same rows where some are in pinned memory.
+  Status gather_tiers(const gpu::DeviceBatch& batch, const SampledBatch& sampled,
+                      const Batch& collected, std::uint64_t number, bool counts) {
+    auto& pinned = recent_pinned_.emplace_back();
+    for (const TieredRows& of : tiers_) {
+      pinned.push_back(pinned_bytes(sampled, of.source->features()));
+    }
+    for (std::size_t t = 0; t < tiers_.size(); ++t) {
+      TieredRows& of = tiers_[t];
+      TROUPE_ASSIGN_OR_RETURN(const double seconds, seconds_of_gather(*of.source));
+      TROUPE_ASSIGN_OR_RETURN(const auto gathered, of.source->gather(batch));
+      TROUPE_RETURN_IF_ERROR(compare(batch, *of.source, gathered, collected, number));
+      if (counts) {
+        double bytes = 0;
+        for (const auto& of_batch : recent_pinned_) {
+          bytes += of_batch[t] / static_cast<double>(recent_pinned_.size());
+        }
+        of.gather_ms.push_back(seconds * 1e3);
+        of.pinned_gb_s.push_back(1e-9 * bytes / seconds);
+      }
     }
     return ok_status();
   }
@@ -232,6 +275,9 @@ class BatchBench {
   gpu::DeviceSampler& sampler_;
   gpu::DeviceRowSource& rows_;
   std::vector<TieredRows>& tiers_;
+  std::vector<gpu::DeviceBatch> recent_;  ///< At most batches_at_a_time
+  std::vector<std::vector<double>>
+      recent_pinned_;  ///< [recent_, tiers_] bytes read in pinned memory
   std::vector<double> edges_;
   std::vector<double> nodes_;
   std::vector<double> sample_ms_;
@@ -241,6 +287,23 @@ class BatchBench {
   std::vector<double> host_sample_ms_;
   std::vector<double> host_collect_ms_;
 };
+
+/// Batches as a device makes them for a learner there.
+Result<std::vector<Batch>> batches_on_device(const BenchData& data, const OnDevice& on,
+                                             std::uint64_t count) {
+  TROUPE_ASSIGN_OR_RETURN(auto sampler, on.sampler(data));
+  TROUPE_ASSIGN_OR_RETURN(auto rows, on.rows(data, 1));
+  gpu::DeviceBatches makes(std::move(sampler), std::move(rows));
+  std::vector<Batch> batches;
+  for (std::uint64_t number = 0; number < count; ++number) {
+    const auto ordered = data.order->seeds_of(0, number);
+    const BatchSeeds seeds{
+        .groups = {{ordered.type, {ordered.nodes.begin(), ordered.nodes.end()}}}};
+    TROUPE_ASSIGN_OR_RETURN(const auto rest, makes.make(data.key(number), seeds, DigestMode::off));
+    batches.push_back(rest());
+  }
+  return batches;
+}
 
 /// Steps of a learner over batches that were made before, as one rank alone makes them.
 /// \param ops  null: on the CPU
@@ -252,9 +315,11 @@ Result<Stats> step_times(const BenchData& data, const std::vector<Batch>& batche
   std::vector<double> times;
   for (std::size_t step = 0; step < options.warm_ups + options.repeats; ++step) {
     const Stopwatch watch;
-    TROUPE_ASSIGN_OR_RETURN(const auto share, learner->compute(pool, batches[step % batches.size()],
-                                                               nullptr, Learner::Gradient::stays));
-    learner->apply_own(share.weight);
+    const auto share = learner->compute(pool, batches[step % batches.size()], nullptr,
+                                        Learner::Gradient::applied);
+    if (!share) {
+      return share.error();
+    }
     TROUPE_RETURN_IF_ERROR(learner->status());
     if (step >= options.warm_ups) {
       times.push_back(watch.seconds() * 1e3);
@@ -275,7 +340,8 @@ Result<Json> measure_steps(const BenchData& data, const OnDevice& on,
     batches.push_back(std::move(batch));
   }
   TROUPE_ASSIGN_OR_RETURN(auto ops, on.block_ops());
-  TROUPE_ASSIGN_OR_RETURN(const auto times, step_times(data, batches, options, std::move(ops)));
+  TROUPE_ASSIGN_OR_RETURN(const auto there, batches_on_device(data, on, count));
+  TROUPE_ASSIGN_OR_RETURN(const auto times, step_times(data, there, options, std::move(ops)));
   TROUPE_ASSIGN_OR_RETURN(const auto host, step_times(data, batches, options, nullptr));
   return Json{{"batch_size", data.job.sample.batch_size},
               {"step_ms", to_json(times)},
