@@ -1,6 +1,9 @@
 // What CudaStream takes from CUB, which is slow to compile.
 #include "gpu/base/cuda_stream.cuh"
 
+#include <cub/block/block_load.cuh>
+#include <cub/block/block_scan.cuh>
+#include <cub/block/block_store.cuh>
 #include <cub/device/device_radix_sort.cuh>
 #include <cub/device/device_scan.cuh>
 
@@ -11,6 +14,33 @@ struct FillPositions {
   std::uint32_t* at;
   TROUPE_HD void operator()(std::size_t i) const { at[i] = static_cast<std::uint32_t>(i); }
 };
+
+constexpr int short_threads = 1024;
+constexpr int short_items = 8;
+/// Longest sum that one block computes. CUB's takes two launches, memory and a fill.
+constexpr std::size_t short_sum = std::size_t{short_threads} * short_items;
+
+__global__ void __launch_bounds__(short_threads)
+    short_sum_kernel(const std::uint32_t* in, int n, std::uint32_t* out) {
+  using Load = cub::BlockLoad<std::uint32_t, short_threads, short_items, cub::BLOCK_LOAD_TRANSPOSE>;
+  using Scan = cub::BlockScan<std::uint32_t, short_threads>;
+  using Store =
+      cub::BlockStore<std::uint32_t, short_threads, short_items, cub::BLOCK_STORE_TRANSPOSE>;
+  __shared__ union {
+    typename Load::TempStorage load;
+    typename Scan::TempStorage scan;
+    typename Store::TempStorage store;
+  } shared;
+  std::uint32_t items[short_items];
+  Load(shared.load).Load(in, items, n, 0U);
+  __syncthreads();
+  Scan(shared.scan).InclusiveSum(items, items);
+  __syncthreads();
+  Store(shared.store).Store(out + 1, items, n);
+  if (threadIdx.x == 0) {
+    out[0] = 0;
+  }
+}
 
 int bits_of(std::uint32_t end) {
   int bits = 0;
@@ -23,6 +53,11 @@ int bits_of(std::uint32_t end) {
 }  // namespace
 
 void CudaStream::running_sum(const std::uint32_t* in, std::size_t n, std::uint32_t* out) {
+  if (n > 0 && n <= short_sum && ready()) {
+    short_sum_kernel<<<1, short_threads, 0, stream_.get()>>>(in, static_cast<int>(n), out);
+    check(cudaGetLastError(), "running sum", n);
+    return;
+  }
   zero(out, sizeof(std::uint32_t));
   if (n == 0 || !ready()) {
     return;
