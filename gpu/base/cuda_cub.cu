@@ -6,6 +6,8 @@
 #include <cub/block/block_store.cuh>
 #include <cub/device/device_radix_sort.cuh>
 #include <cub/device/device_scan.cuh>
+#include <thrust/iterator/counting_iterator.h>
+#include <thrust/iterator/transform_iterator.h>
 
 namespace troupe::gpu {
 namespace {
@@ -15,9 +17,16 @@ struct FillPositions {
   TROUPE_HD void operator()(std::size_t i) const { at[i] = static_cast<std::uint32_t>(i); }
 };
 
+/// Elements, and a 0 behind the last.
+struct ElementOr0 {
+  const std::uint32_t* at;
+  std::size_t n;
+  TROUPE_HD std::uint32_t operator()(std::size_t i) const { return i < n ? at[i] : 0; }
+};
+
 constexpr int short_threads = 1024;
 constexpr int short_items = 8;
-/// Longest sum that one block computes. CUB's takes two launches, memory and a fill.
+/// Longest sum that one block computes. CUB's takes two launches and memory.
 constexpr std::size_t short_sum = std::size_t{short_threads} * short_items;
 
 __global__ void __launch_bounds__(short_threads)
@@ -53,23 +62,24 @@ int bits_of(std::uint32_t end) {
 }  // namespace
 
 void CudaStream::running_sum(const std::uint32_t* in, std::size_t n, std::uint32_t* out) {
-  if (n > 0 && n <= short_sum && ready()) {
+  if (n <= short_sum && ready()) {
     short_sum_kernel<<<1, short_threads, 0, stream_.get()>>>(in, static_cast<int>(n), out);
     check(cudaGetLastError(), "running sum", n);
     return;
   }
-  zero(out, sizeof(std::uint32_t));
-  if (n == 0 || !ready()) {
-    return;
-  }
+  // Sums before each of n + 1 elements: the first one is the 0 that `out` begins with.
   std::size_t bytes = 0;
-  check(cub::DeviceScan::InclusiveSum(nullptr, bytes, in, out + 1, n, stream_.get()), "running sum",
-        n);
+  const auto sum = [&](void* scratch) {
+    if (ready()) {
+      const auto elements = thrust::make_transform_iterator(
+          thrust::make_counting_iterator(std::size_t{0}), ElementOr0{in, n});
+      check(cub::DeviceScan::ExclusiveSum(scratch, bytes, elements, out, n + 1, stream_.get()),
+            "running sum", n);
+    }
+  };
+  sum(nullptr);
   const auto scratch = array<std::byte>(bytes);
-  if (!failed()) {
-    check(cub::DeviceScan::InclusiveSum(scratch.data(), bytes, in, out + 1, n, stream_.get()),
-          "running sum", n);
-  }
+  sum(scratch.data());
 }
 
 void CudaStream::stable_order(const std::uint32_t* keys, std::size_t n, std::uint32_t end,

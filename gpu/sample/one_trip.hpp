@@ -195,21 +195,30 @@ class OneTrip {
             graph_.nodes[arrays_.destination(type)].original_ids.data(),
             arrays_.row_offsets(type, hop), batch_.edges[type].sources.data()};
   }
+  /// Whether FewDraw draws: where it writes rows of edges, else null. They lie where marks of candidates
+  /// will, in memory that is not read yet.
+  std::uint32_t* edge_rows(std::size_t type, std::uint32_t hop) {
+    const bool few =
+        is_drawn(type, hop) && !plan_.weighted && rule_of(plan_, type, hop).fanout <= most_few;
+    return few ? arrays_.candidates(hop + std::size_t{1}, arrays_.source(type)).marks.data()
+               : nullptr;
+  }
   /// Calls `f` with what draws the positions of a row when the hop is measured.
   template <class F>
-  void with_draw(std::size_t type, std::uint32_t hop, F&& f) const {
+  void with_draw(std::size_t type, std::uint32_t hop, F&& f) {
     const auto rule = rule_of(plan_, type, hop);
     const auto draws = draws_of(type, hop);
+    auto* const rows = edge_rows(type, hop);
     if (!is_drawn(type, hop) || plan_.weighted) {
       f(NoDraw{});
+    } else if (rows == nullptr) {
+      f(UniformDraw{rule, draws});
     } else if (rule.fanout <= 4) {
-      f(UniformDraw<DrawFew<4>>{rule, draws});
+      f(FewDraw<4>{rule, draws, rows});
     } else if (rule.fanout <= 8) {
-      f(UniformDraw<DrawFew<8>>{rule, draws});
-    } else if (rule.fanout <= most_few) {
-      f(UniformDraw<DrawFew<most_few>>{rule, draws});
+      f(FewDraw<8>{rule, draws, rows});
     } else {
-      f(UniformDraw<DrawRow>{rule, draws});
+      f(FewDraw<most_few>{rule, draws, rows});
     }
   }
   void take_entries(std::size_t type, std::uint32_t hop, const SizedRows& rows) {
@@ -225,7 +234,8 @@ class OneTrip {
     arrays_.with_table(source, [&]<class Id>(const NodeTable<Id>& table) {
       on_.for_each(room, TakeSizedEntry<Id, NodeTable<Id>>{
                              rows, rule_of(plan_, type, hop), arrays_.row_offsets(type, hop), sizes,
-                             reinterpret_cast<const Id*>(neighbours), table, slots, entries});
+                             edge_rows(type, hop), reinterpret_cast<const Id*>(neighbours), table,
+                             slots, entries});
     });
     arrays_.candidates(hop + std::size_t{1}, source).slices.push_back({{slots, sizes}, room});
   }

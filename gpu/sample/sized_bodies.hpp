@@ -100,20 +100,43 @@ struct MeasureHop {
 };
 
 /// Draws positions of rows of a hop: `positions` are those of all hops.
-template <class Body>
 struct UniformDraw {
   ListRule rule;
   RowDraws draws;
 
-  TROUPE_HD void operator()(const HopRows& rows, std::size_t row, std::uint32_t edge_begin) const {
+  TROUPE_HD void operator()(const HopRows& rows, std::size_t row, const HopSizes& sizes) const {
     RowDraws of_hop = draws;
-    of_hop.positions += edge_begin;
-    Body{rows, rule, of_hop}(row);
+    of_hop.positions += sizes.edge_begin;
+    DrawRow{rows, rule, of_hop}(row);
+  }
+};
+/// The same for short fanouts. Positions of lists that are taken whole are written too, and the row of
+/// each edge, which TakeSizedEntry would have to look for.
+template <std::uint32_t Most>
+struct FewDraw {
+  ListRule rule;
+  RowDraws draws;
+  std::uint32_t* edge_rows;  ///< [candidates of the source type]
+
+  TROUPE_HD void operator()(const HopRows& rows, std::size_t row, const HopSizes& sizes) const {
+    RowDraws of_hop = draws;
+    of_hop.positions += sizes.edge_begin;
+    DrawFew<Most>{rows, rule, of_hop}(row);
+    const std::uint32_t count = of_hop.count(row);
+    const bool whole = rule.whole(rows.degree(row), count);
+    std::uint32_t* const positions = of_hop.out(row);
+    std::uint32_t* const to = edge_rows + sizes.first + of_hop.row_offsets[row];
+    for (std::uint32_t i = 0; i < count; ++i) {
+      to[i] = static_cast<std::uint32_t>(row);
+      if (whole) {
+        positions[i] = i;
+      }
+    }
   }
 };
 struct NoDraw {
   TROUPE_HD void operator()(const HopRows& /*rows*/, std::size_t /*row*/,
-                            std::uint32_t /*edge_begin*/) const {}
+                            const HopSizes& /*sizes*/) const {}
 };
 
 /// Measures a hop, puts the offsets of its rows behind those of earlier hops, and draws. All elements
@@ -135,7 +158,7 @@ struct DrawSizedRow {
     }
     if (row < now.rows) {
       PlaceOffset{hop.row_offsets, now.edge_begin, offsets + now.row_begin + 1}(row);
-      draw(hop.rows.now(), row, now.edge_begin);
+      draw(hop.rows.now(), row, now);
     }
   }
 };
@@ -157,12 +180,14 @@ struct DrawSizedWeightedRow {
   }
 };
 
+/// TakeEntry for a list whose positions and rows FewDraw wrote, or for any other.
 template <class Id, class Table>
 struct TakeSizedEntry {
   SizedRows rows;
   ListRule rule;
   const std::uint32_t* row_offsets;
   const HopSizes* sizes;
+  const std::uint32_t* edge_rows;  ///< Null: FewDraw did not draw
   const Id* neighbours;
   Table table;
   std::uint32_t* slots;    ///< Of all hops
@@ -170,16 +195,23 @@ struct TakeSizedEntry {
 
   TROUPE_HD void operator()(std::size_t edge) const {
     const HopSizes now = *sizes;
-    if (edge < now.edges) {
-      TakeEntry<Id, Table>{rows.now(),
-                           rule,
-                           row_offsets,
-                           now.rows,
-                           neighbours,
-                           table,
-                           {slots + now.edge_begin, now.first, now.edges},
-                           entries == nullptr ? nullptr : entries + now.edge_begin}(edge);
+    if (edge >= now.edges) {
+      return;
     }
+    const CandidateSlice slice{slots + now.edge_begin, now.first, now.edges};
+    std::uint64_t* const of_hop = entries == nullptr ? nullptr : entries + now.edge_begin;
+    if (edge_rows == nullptr) {
+      TakeEntry<Id, Table>{rows.now(), rule,  row_offsets, now.rows,
+                           neighbours, table, slice,       of_hop}(edge);
+      return;
+    }
+    const std::size_t place = now.first + edge;
+    const std::uint64_t entry = rows.now().begin(edge_rows[place]) + slice.slots[edge];
+    if (of_hop != nullptr) {
+      of_hop[edge] = entry;
+    }
+    slice.slots[edge] =
+        table.insert(neighbours[entry], candidate_bit | static_cast<std::uint32_t>(place));
   }
 };
 

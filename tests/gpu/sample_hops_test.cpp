@@ -24,6 +24,8 @@ class SampleHops : public testing::OnEachDevice {
       DeviceSampling sampling(on(order), cut, options);
       testing::expect_same(sampling.sample(key, seeds, seed_type), expected,
                            fmt::format("{}, order {}", what, order));
+      testing::expect_same(sampling.sample(key, seeds, seed_type), expected,
+                           fmt::format("{}, order {}, with one wait", what, order));
     }
   }
 };
@@ -156,7 +158,9 @@ TEST_P(SampleHops, OfSeedsOfSeveralTypes) {
     }
   }
   DeviceSampling sampling(on(), cut, options);
-  testing::expect_same(sampling.sample({}, seeds), std::move(builder).take(), "groups");
+  const auto expected = std::move(builder).take();
+  testing::expect_same(sampling.sample({}, seeds), expected, "groups");
+  testing::expect_same(sampling.sample({}, seeds), expected, "groups with one wait");
 }
 
 TEST_P(SampleHops, MakeGoldenBatches) {
@@ -181,6 +185,7 @@ TEST_P(SampleHops, MakeGoldenBatches) {
         testing::add_alias_tables(cut, options.dir);
       }
       DeviceSampling sampling(on(), cut, options);
+      sampling.sample(key, seeds, seed_type);  // the next one is made with one wait
       const auto got =
           testing::text_of(testing::plain(sampling.sample(key, seeds, seed_type), cut));
       const auto block = fmt::format("\n{}, seeds {}\n{}\n", title, testing::list_text(seeds), got);
