@@ -81,7 +81,9 @@ class OneTrip {
   }
 
   void launch_all(TripHost& host) {
-    on_.zero(arrays_.wide().data(), arrays_.wide().size_bytes());
+    if (!arrays_.wide().empty()) {
+      on_.zero(arrays_.wide().data(), arrays_.wide().size_bytes());
+    }
     for (std::size_t type = 0; type < graph_.nodes.size(); ++type) {
       if (arrays_.nodes_room(type) > 0) {
         arrays_.with_table(type, [&]<class Table>(const Table& table) {

@@ -140,8 +140,8 @@ class TripArrays {
   /// Gives memory to all arrays.
   template <class Stream>
   void make(Stream& on, Memory memory) {
-    make_arrays(on, memory, [this](const auto& each) { scratch(each); });
-    make_arrays(on, memory, [this](const auto& each) { of_batch(totals_, each); });
+    make_arrays(on, memory, [this](const auto& each) { this->scratch(each); });
+    make_arrays(on, memory, [this](const auto& each) { this->of_batch(totals_, each); });
   }
   /// Calls `each` with each array that the batch has in the end, and its size.
   template <class Each>

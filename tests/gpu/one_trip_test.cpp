@@ -2,14 +2,9 @@
 
 #include "tests/gpu/sample_support.hpp"
 
-#include <list>
-#include <span>
-
 namespace troupe {
 namespace {
 
-using gpu::BatchSizes;
-using gpu::EmulatedStream;
 using gpu::Memory;
 using testing::CutGraph;
 using testing::EmulatedSampling;
@@ -168,144 +163,6 @@ TEST(OneTrip, NumbersGroupsOfSeedsInTheirOrder) {
   const auto second = sampling.sample({}, seeds);
   EXPECT_EQ(sampling.trips().one_trip, 1U);
   testing::expect_same(second, first, "groups");
-}
-
-/// Puts a border around each array, so that writes past its ends are noticed, and counts waits.
-class BorderedStream : public EmulatedStream {
- public:
-  using EmulatedStream::EmulatedStream;
-
-  template <class T>
-  gpu::Array<T> array(std::size_t size) {
-    const auto block = EmulatedStream::array<std::byte>(size * sizeof(T) + 2 * border);
-    if (failed()) {
-      return {};
-    }
-    blocks_.push_back(block);
-    return block.template piece<T>(border, size);
-  }
-  Status finish() {
-    ++waits_;
-    return EmulatedStream::finish();
-  }
-  std::size_t waits() const { return waits_; }
-  void expect_borders(const std::string& what) {
-    ASSERT_OK(EmulatedStream::finish());
-    for (const auto& block : blocks_) {
-      const std::span all(reinterpret_cast<const std::uint8_t*>(block.data()), block.size());
-      const auto untouched = [](std::uint8_t byte) { return byte == gpu::EmulatedMemory::poison; };
-      ASSERT_TRUE(std::ranges::all_of(all.first(border), untouched)) << what;
-      ASSERT_TRUE(std::ranges::all_of(all.last(border), untouched)) << what;
-    }
-    blocks_.clear();
-  }
-
- private:
-  static constexpr std::size_t border = 4096;
-  std::list<gpu::Array<std::byte>> blocks_;
-  std::size_t waits_ = 0;
-};
-
-/// A graph on a device whose arrays have borders.
-struct Bordered {
-  explicit Bordered(const CutGraph& cut, const SampleOptions& options, std::uint64_t seed = 1)
-      : on(std::make_shared<gpu::EmulatedDevice>(gpu::EmulatedOptions{.seed = seed})),
-        plan(gpu::sampling_plan(options)) {
-    const auto arrays = gpu::arrays_for_device(cut.info, *cut.parts.front(), options);
-    EXPECT_OK(arrays);
-    auto uploaded = gpu::upload_graph(on, *arrays);
-    EXPECT_OK(uploaded);
-    graph = std::make_shared<gpu::DeviceGraph>(*std::move(uploaded));
-  }
-  /// \returns whether the batch has enough room
-  bool fits(const BatchSizes& room, std::span<const gpu::SeedsOfType> seeds,
-            const std::string& what) {
-    gpu::OneTrip<BorderedStream> trip(on, *graph, plan, room, {}, seeds);
-    const auto before = on.waits();
-    auto batch = trip.run(host, {.memory = Memory::separate});
-    EXPECT_OK(batch);
-    EXPECT_EQ(on.waits() - before, 1U) << what;
-    on.expect_borders(what);
-    return batch && *batch;
-  }
-
-  BorderedStream on;
-  gpu::SamplingPlan plan;
-  std::shared_ptr<const gpu::DeviceGraph> graph;
-  gpu::TripHost host;
-};
-
-/// Sizes of a batch, which is room for it exactly.
-BatchSizes exact_room(Bordered& at, std::span<const gpu::SeedsOfType> seeds) {
-  gpu::NodesExpected nothing(at.graph->nodes.size());
-  gpu::HopSampling<BorderedStream> by_hop(at.on, *at.graph, at.plan, nothing);
-  EXPECT_OK(by_hop.run({}, seeds));
-  at.on.expect_borders("by hop");
-  auto room = by_hop.sizes();
-  for (std::size_t type = 0; type < room.nodes.size(); ++type) {
-    room.nodes[type] = std::min(room.nodes[type], at.graph->nodes[type].count);
-  }
-  return room;
-}
-
-/// Calls `f` with each size of a room that is not 0, rows of a type without lists aside.
-template <class F>
-void each_size(BatchSizes& room, std::size_t type_without_lists, F&& f) {
-  for (std::size_t hop = 0; hop < room.rows.size(); ++hop) {
-    for (auto* of_hop : {&room.rows[hop], &room.edges[hop]}) {
-      for (std::size_t type = 0; type < of_hop->size(); ++type) {
-        const bool rows = of_hop == &room.rows[hop];
-        if ((*of_hop)[type] > 0 && !(rows && type == type_without_lists)) {
-          f((*of_hop)[type],
-            fmt::format("{} of hop {}, type {}", rows ? "rows" : "edges", hop, type));
-        }
-      }
-    }
-  }
-}
-
-TEST(OneTripRoom, HasToSufficeExactly) {
-  const auto cut = testing::cut_graph(testing::long_tailed_hetero_graph(6), 1);
-  std::size_t tried = 0;
-  for (int variant = 0; variant < 6; ++variant) {
-    SampleOptions options{.fanout = {{5, 4, 3, 2, 1}, {-1, 3, 0, 1, 5}, {2, 2, 2, 2, 2}},
-                          .edge_data = {.edge_ids = true}};
-    options.replace = (variant & 1) != 0;
-    options.frontier = (variant & 2) != 0 ? Frontier::all : Frontier::fresh;
-    Bordered at(cut, options, static_cast<std::uint64_t>(variant) + 1);
-    const auto ids = cut.globals(testing::random_seeds(9, 500, 3), 1);
-    const std::vector<gpu::SeedsOfType> seeds{{NodeTypeId{1}, ids}};
-    auto room = exact_room(at, seeds);
-    EXPECT_TRUE(at.fits(room, seeds, "exact"));
-    each_size(room, 2, [&](std::uint64_t& size, const std::string& what) {
-      const auto enough = size;
-      for (const auto less : {enough - 1, enough / 2, std::uint64_t{0}}) {
-        size = less;
-        EXPECT_FALSE(at.fits(room, seeds, fmt::format("{} {} of {}", what, less, enough)));
-        ++tried;
-      }
-      size = enough;
-    });
-    EXPECT_TRUE(at.fits(room, seeds, "exact again"));
-  }
-  EXPECT_GE(tried, 200U);
-}
-
-TEST(OneTripRoom, OfNodesHasToSufficeExactly) {
-  const auto cut = testing::cut_graph(testing::long_tailed_graph(5000, 6), 1);
-  Bordered at(cut, testing::fanouts({5, 3}));
-  const auto ids = cut.globals(testing::random_seeds(40, 5000, 3));
-  const std::vector<gpu::SeedsOfType> seeds{{NodeTypeId{0}, ids}};
-  auto room = exact_room(at, seeds);
-  ASSERT_LT(room.nodes[0], 5000U);
-  EXPECT_TRUE(at.fits(room, seeds, "exact"));
-  for (const auto less : {1U, 10U, 100U}) {
-    auto small = room;
-    small.nodes[0] -= less;
-    EXPECT_FALSE(at.fits(small, seeds, fmt::format("{} nodes less", less)));
-  }
-  room.nodes[0] += 1;
-  EXPECT_TRUE(at.fits(room, seeds, "one more"));
 }
 
 TEST(OneTripRoom, OfABatchThatIsMuchLargerIsGivenBack) {

@@ -76,6 +76,16 @@ TEST_P(SampleHops, OfAnyNumberOfSeeds) {
                        "one node as all seeds");
 }
 
+/// Sums of up to 8192 elements have a kernel of their own on a GPU.
+TEST_P(SampleHops, OfManySeeds) {
+  const auto cut = testing::cut_graph(testing::long_tailed_graph(12000, 4), 1);
+  const auto options = testing::fanouts({2, 1});
+  for (const std::size_t count : {8191U, 8192U, 8193U, 20000U}) {
+    expect_host_batches(cut, options, {}, testing::random_seeds(count, 12000, count), 0, 1,
+                        fmt::format("{} seeds", count));
+  }
+}
+
 TEST_P(SampleHops, OfHubsAndOfListsWithoutEntries) {
   std::vector<testing::TestEdge> edges;
   for (std::uint64_t i = 0; i < 5000; ++i) {
