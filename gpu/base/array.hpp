@@ -23,6 +23,16 @@ class Array {
   std::size_t size_bytes() const { return size_ * sizeof(T); }
   bool empty() const { return size_ == 0; }
 
+  /// The first elements; they keep the whole memory. \requires size <= size()
+  Array first(std::size_t size) const { return {memory_, size}; }
+  /// Elements of any type within the memory, which they keep whole.
+  /// \param first_byte  a multiple of 256
+  template <class U>
+  Array<U> piece(std::size_t first_byte, std::size_t size) const {
+    return {std::shared_ptr<void>(memory_, static_cast<std::byte*>(memory_.get()) + first_byte),
+            size};
+  }
+
  private:
   std::shared_ptr<void> memory_;
   std::size_t size_ = 0;

@@ -1,12 +1,14 @@
 #pragma once
 /// \file hop_sampling.hpp
-/// One batch on its way, hop by hop, on a stream. For sample_hops.hpp only.
+/// One batch on its way, hop by hop, on a stream: what one_trip.hpp makes where nothing is known of the
+/// batch's sizes yet. For sample_hops.hpp only.
+#include "gpu/sample/batch_room.hpp"
 #include "gpu/sample/device_batch.hpp"
 #include "gpu/sample/device_graph.hpp"
 #include "gpu/sample/growing_nodes.hpp"
 #include "gpu/sample/hop_bodies.hpp"
+#include "gpu/sample/hop_plan.hpp"
 #include "gpu/sample/weighted_bodies.hpp"
-#include "runtime/sample/choice/choice.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -50,8 +52,17 @@ class HopSampling {
     for (std::size_t type = 0; type < batch_.nodes.size(); ++type) {
       batch_.nodes[type].ids = nodes_.take_ids(type);
     }
+    std::vector<std::vector<std::uint64_t>> edges(batch_.hops);
+    for (std::uint32_t hop = 0; hop < batch_.hops; ++hop) {
+      for (const auto& of_type : edges_) {
+        edges[hop].push_back(of_type.hops[hop].count);
+      }
+    }
+    batch_sizes_ = sizes_of(batch_, std::move(edges));
     return Result<DeviceBatch>(std::move(batch_));
   }
+  /// \requires run()
+  const BatchSizes& sizes() const { return batch_sizes_; }
 
  private:
   /// Nodes of one type that the hop under way leads to.
@@ -75,12 +86,7 @@ class HopSampling {
     Array<std::uint64_t> entries;  ///< Of all hops
   };
 
-  ListRule rule(std::size_t type, std::uint32_t hop) const {
-    const auto fanout = plan_.fanout[hop][type];
-    return {.fanout = static_cast<std::uint32_t>(std::max(fanout, 0)),
-            .all = fanout == all_neighbours,
-            .replace = plan_.replace};
-  }
+  ListRule rule(std::size_t type, std::uint32_t hop) const { return rule_of(plan_, type, hop); }
   std::uint32_t* counts_of(std::uint64_t* sizes) const {
     return reinterpret_cast<std::uint32_t*>(sizes + edges_.size());
   }
@@ -101,15 +107,7 @@ class HopSampling {
   }
   bool wants_entries(std::size_t type) const { return graph_.edges[type].data != EdgeData{}; }
   void begin(BatchKey key, std::span<const SeedsOfType> seeds) {
-    batch_.key = key;
-    batch_.frontier = plan_.frontier;
-    batch_.seed_type = seeds.front().type;
-    for (const auto& group : seeds) {
-      batch_.mixed_seeds = batch_.mixed_seeds || group.type != batch_.seed_type;
-    }
-    batch_.hops = static_cast<std::uint32_t>(plan_.fanout.size());
-    batch_.nodes.resize(hop_nodes_.size());
-    batch_.edges.resize(edges_.size());
+    batch_ = batch_to_be(graph_, plan_, key, seeds);
     device_sizes_ = on_.template array<std::uint64_t>(sizes_.size());
     on_.zero(device_sizes_.data(), device_sizes_.size_bytes());
     if (!on_.failed()) {
@@ -174,20 +172,13 @@ class HopSampling {
     on_.running_sum(counts.data(), rows, at.row_offsets.data());
     on_.copy(at.row_offsets.data() + rows, counts_of(device_sizes_.data()) + type,
              sizeof(std::uint32_t));
-    const std::uint64_t by_fanout =
-        rule.all ? ~std::uint64_t{0} : rows * std::uint64_t{rule.fanout};
-    const bool entries_repeat = rule.replace && !rule.all;
-    const auto most = entries_repeat ? by_fanout : std::min(by_fanout, graph_.edges[type].entries);
+    const auto most = most_edges(rule, rows, graph_.edges[type].entries);
     if (most > most_candidates) {
       on_.for_each(rows, AddUpCount{counts.data(), device_sizes_.data() + type});
     }
   }
 
   /// The round trip of a hop. Brings the sizes that memory is needed for.
-  ///
-  /// A batch could do with one round trip in all, as the kernels read the number of rows on the device
-  /// anyway: with arrays as large as those of the largest batch so far, a check on the device that
-  /// they suffice, which later kernels heed, and a second try with larger ones where they do not.
   Status read_sizes() {
     on_.download(device_sizes_.data(), sizes_.data(), device_sizes_.size_bytes());
     TROUPE_RETURN_IF_ERROR(on_.finish());
@@ -273,7 +264,7 @@ class HopSampling {
     const auto& at = edges_[type].hops[hop];
     const auto& lists = graph_.edges[type];
     const auto of_hop = rule(type, hop);
-    const RowDraws draws{key_of(type, hop),
+    const RowDraws draws{draws_key(plan_, batch_.key, type, hop),
                          graph_.nodes[raw(lists.destination_type)].original_ids.data(),
                          at.row_offsets.data(), at.slots};
     if (of_hop.all) {
@@ -285,15 +276,6 @@ class HopSampling {
       on_.for_each(num_rows, DrawRow{rows, of_hop, draws});
     }
   }
-  StreamKey key_of(std::size_t type, std::uint32_t hop) const {
-    return stream_key(plan_.job_seed,
-                      {.domain = plan_.domain,
-                       .type = static_cast<std::uint16_t>(type),
-                       .hop = plan_.shared ? std::uint8_t{0} : static_cast<std::uint8_t>(hop),
-                       .epoch = batch_.key.stream_epoch(),
-                       .batch = batch_.key.number});
-  }
-
   void number() {
     for (std::size_t type = 0; type < hop_nodes_.size(); ++type) {
       const auto& [candidates, slices] = hop_nodes_[type];
@@ -308,8 +290,6 @@ class HopSampling {
     for (std::size_t type = 0; type < edges_.size() && !on_.failed(); ++type) {
       auto& to = batch_.edges[type];
       const auto& from = edges_[type];
-      to.destination_type = graph_.edges[type].destination_type;
-      to.source_type = graph_.edges[type].source_type;
       to.row_begin = {0};
       for (std::uint32_t hop = 0; hop < batch_.hops; ++hop) {
         const auto end = batch_.nodes[raw(to.destination_type)].hop_end[hop];
@@ -365,6 +345,7 @@ class HopSampling {
   /// the hop by type, and nodes by type. In one piece, so that one copy brings them to the host.
   Array<std::uint64_t> device_sizes_;
   std::vector<std::uint64_t> sizes_;
+  BatchSizes batch_sizes_;
 };
 
 }  // namespace troupe::gpu

@@ -63,6 +63,13 @@ struct NodeTable<std::uint32_t> {
   TROUPE_HD void set_value(std::uint32_t slot, std::uint32_t value) const {
     words[slot] = id(slot) << 32 | value;
   }
+  /// The same while others set and read values.
+  TROUPE_HD std::uint32_t load_value(std::uint32_t slot) const {
+    return static_cast<std::uint32_t>(AtomicRef<std::uint64_t>(words[slot]).load(relaxed));
+  }
+  TROUPE_HD void store_value(std::uint32_t slot, std::uint32_t value) const {
+    AtomicRef<std::uint64_t>(words[slot]).store(id(slot) << 32 | value, relaxed);
+  }
 };
 
 template <>
@@ -90,6 +97,12 @@ struct NodeTable<std::uint64_t> {
   TROUPE_HD std::uint64_t id(std::uint32_t slot) const { return words[slot]; }
   TROUPE_HD std::uint32_t value(std::uint32_t slot) const { return values[slot]; }
   TROUPE_HD void set_value(std::uint32_t slot, std::uint32_t value) const { values[slot] = value; }
+  TROUPE_HD std::uint32_t load_value(std::uint32_t slot) const {
+    return AtomicRef<std::uint32_t>(values[slot]).load(relaxed);
+  }
+  TROUPE_HD void store_value(std::uint32_t slot, std::uint32_t value) const {
+    AtomicRef<std::uint32_t>(values[slot]).store(value, relaxed);
+  }
 };
 
 /// Empties a slot.

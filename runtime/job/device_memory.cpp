@@ -21,6 +21,11 @@ constexpr std::uint64_t vectors_on_device = 6;
 /// While a batch is made: of a node the table that numbers it, of an edge slots, entries and sums.
 constexpr std::uint64_t making_node_bytes = 88;
 constexpr std::uint64_t making_edge_bytes = 40;
+/// Counts and offsets of a row, for each edge type.
+constexpr std::uint64_t making_row_bytes = 8;
+/// What is added to the room of a hop along an edge type (gpu/sample/batch_room.hpp) beside an eighth:
+/// 32 rows and 32 edges, with all data.
+constexpr std::uint64_t room_of_hop_bytes = 2048;
 /// Of a batch's nodes: global and original ids.
 constexpr std::uint64_t ids_of_node_bytes = 16;
 
@@ -61,11 +66,13 @@ void add_lists(const MemoryFacts& of, bool samples, DeviceMemory& memory) {
 /// A batch as it stays on the device, and what making one takes besides.
 struct BatchOfDevice {
   std::uint64_t kept = 0;
+  std::uint64_t unused = 0;  ///< Room in its arrays, where the device samples
   std::uint64_t making = 0;
 };
 
 BatchOfDevice batch_of_device(const MemoryFacts& of) {
   BatchOfDevice batch;
+  std::uint64_t arrays = 0;
   for (std::size_t t = 0; t < of.reach.nodes.size(); ++t) {
     const auto& features = of.graph.node_types[t].features;
     const auto cols = features && of.job.features.collect ? features->cols : 0;
@@ -78,15 +85,20 @@ BatchOfDevice batch_of_device(const MemoryFacts& of) {
     const auto rows = of.reach.nodes[raw(type.list_type(of.job.sample.edge_dir))];
     const auto per_edge = sizeof(std::uint32_t) + of.job.sample.edge_data.bytes();
     batch.kept = plus(batch.kept, matrix_bytes(of.reach.edges[e], wanted ? features->cols : 0));
-    batch.kept = plus(batch.kept, times(of.reach.edges[e], per_edge));
-    batch.kept = plus(batch.kept, times(plus(rows, 1), sizeof(std::uint32_t)));
+    arrays = plus(arrays, times(of.reach.edges[e], per_edge));
+    arrays = plus(arrays, times(plus(rows, 1), sizeof(std::uint32_t)));
+    batch.making = plus(batch.making, times(rows, making_row_bytes));
   }
   const auto nodes =
       std::accumulate(of.reach.nodes.begin(), of.reach.nodes.end(), std::uint64_t{0}, plus);
   const auto edges =
       std::accumulate(of.reach.edges.begin(), of.reach.edges.end(), std::uint64_t{0}, plus);
-  batch.kept = plus(batch.kept, times(nodes, ids_of_node_bytes));
-  batch.making = plus(times(nodes, making_node_bytes), times(edges, making_edge_bytes));
+  arrays = plus(arrays, times(nodes, ids_of_node_bytes));
+  batch.kept = plus(batch.kept, arrays);
+  batch.unused =
+      plus(arrays / 8, times(of.job.sample.hops() * of.reach.edges.size(), room_of_hop_bytes));
+  batch.making = plus(batch.making, times(nodes, making_node_bytes));
+  batch.making = plus(batch.making, times(edges, making_edge_bytes));
   return batch;
 }
 
@@ -164,8 +176,8 @@ DeviceMemory device_memory(const Job& job, const GraphInfo& graph, const Plan& p
     memory.batches = times(memory.ranks, plus(batch.kept, batch.kept / 4));
     return memory;
   }
-  const auto one =
-      plus(memory_in_flight(of, batch.kept, batch.kept), memory.samples ? batch.making : 0);
+  const auto kept = plus(batch.kept, memory.samples ? batch.unused : 0);
+  const auto one = plus(memory_in_flight(of, kept, kept), memory.samples ? batch.making : 0);
   memory.batches = times(memory.ranks, one);
   add_lists(of, memory.samples, memory);
   const auto edge_features = types_with_edge_features(of.job, graph);

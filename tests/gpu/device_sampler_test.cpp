@@ -10,11 +10,12 @@ using testing::CutGraph;
 /// Lists whose entries are never read, because there are too many.
 TEST(SampleHopsLimits, RefuseMoreEdgesThanIndicesReach) {
   constexpr std::uint64_t degree = 0x80000000U;
-  const std::vector<std::uint64_t> offsets{0, degree - 2, 2 * degree, 3 * degree, 4 * degree};
-  const std::vector<std::uint64_t> originals{0, 1, 2, 3};
+  const std::vector<std::uint64_t> offsets{0,          degree - 2, 2 * degree,
+                                           3 * degree, 4 * degree, 4 * degree};
+  const std::vector<std::uint64_t> originals{0, 1, 2, 3, 4};
   const std::uint32_t nothing = 0;
   gpu::GraphArrays arrays;
-  arrays.nodes = {{.count = 4, .id_bytes = 4, .original_ids = originals}};
+  arrays.nodes = {{.count = 5, .id_bytes = 4, .original_ids = originals}};
   arrays.lists.resize(1);
   arrays.lists[0].lists.offsets = offsets;
   arrays.lists[0].lists.neighbours = std::span(&nothing, 1);
@@ -32,6 +33,15 @@ TEST(SampleHopsLimits, RefuseMoreEdgesThanIndicesReach) {
                "edge type 0 has 4294967296");
   EXPECT_ERROR(sample({NodeId{3}}), Errc::invalid_argument,
                "a hop leads to fewer than 2^31 nodes of a type, node type 0 has 2147483648");
+  // The same when sizes of batches before are known.
+  ASSERT_OK(sample({NodeId{4}}));
+  ASSERT_OK(sample({NodeId{4}, NodeId{4}}));
+  EXPECT_EQ(sampler.trips().one_trip, 1U);
+  EXPECT_ERROR(sample({NodeId{0}, NodeId{1}}), Errc::invalid_argument,
+               "edge type 0 has 4294967296");
+  EXPECT_ERROR(sample({NodeId{3}}), Errc::invalid_argument, "node type 0 has 2147483648");
+  ASSERT_OK(sample({NodeId{4}}));
+  EXPECT_EQ(sampler.trips().one_trip, 2U);
 }
 
 class DeviceSamplerTest : public testing::OnEachDevice {};

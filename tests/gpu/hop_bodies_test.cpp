@@ -1,6 +1,7 @@
 #include "gpu/sample/hop_bodies.hpp"
 
 #include "gpu/base/emulated_device.hpp"
+#include "gpu/sample/draw_few.hpp"
 #include "runtime/sample/choice/uniform.hpp"
 
 #include <gtest/gtest.h>
@@ -27,6 +28,7 @@ struct DegreesOnly {
 };
 
 /// \param end  rows that there are, of those of the lists
+template <class Draw>
 std::vector<std::vector<std::uint32_t>> drawn_positions(const DegreesOnly& lists,
                                                         const ListRule& rule, StreamKey key,
                                                         std::uint32_t end,
@@ -43,7 +45,7 @@ std::vector<std::vector<std::uint32_t>> drawn_positions(const DegreesOnly& lists
   std::vector<std::uint32_t> positions(row_offsets.back(), 0xA5A5A5A5U);
   on.for_each(
       end,
-      DrawRow{rows, rule, {key, lists.original_ids.data(), row_offsets.data(), positions.data()}});
+      Draw{rows, rule, {key, lists.original_ids.data(), row_offsets.data(), positions.data()}});
   EXPECT_TRUE(on.finish());
   std::vector<std::vector<std::uint32_t>> result;
   for (std::size_t row = 0; row < bound; ++row) {
@@ -56,20 +58,22 @@ std::vector<std::vector<std::uint32_t>> drawn_positions(const DegreesOnly& lists
   return result;
 }
 
-TEST(DrawRow, TakesThePositionsOfTheHost) {
+template <class Draw>
+void expect_positions_of_host(const std::vector<std::uint32_t>& fanouts) {
   const std::vector<std::uint64_t> degrees{
-      0,  1,  2,  3,   14,   15,   16,        17,         31,         32,         33,
-      63, 64, 65, 257, 1023, 1024, 123456789, 0x80000000, 0x80000001, 0xAAAAAAAB, 0xFFFFFFFF};
+      0,   1,    2,    3,         4,          5,          8,          9,         14,
+      15,  16,   17,   31,        32,         33,         63,         64,        65,
+      257, 1023, 1024, 123456789, 0x80000000, 0x80000001, 0xAAAAAAAB, 0xFFFFFFFF};
   const DegreesOnly lists(degrees);
   const auto rows = static_cast<std::uint32_t>(degrees.size());
   std::vector<std::uint32_t> expected;
   for (const bool replace : {false, true}) {
-    for (const std::uint32_t fanout : {1U, 2U, 4U, 5U, 15U, 31U, 32U, 33U, 64U, 65U, 1023U}) {
+    for (const auto fanout : fanouts) {
       for (std::uint64_t batch = 0; batch < 20; ++batch) {
         const auto key = stream_key(9, {.domain = Domain::neighbours, .batch = batch});
         const EmulatedOptions options{.seed = batch, .threads = batch % 2 == 0 ? 1U : 4U};
-        const auto got =
-            drawn_positions(lists, {.fanout = fanout, .replace = replace}, key, rows, options);
+        const auto got = drawn_positions<Draw>(lists, {.fanout = fanout, .replace = replace}, key,
+                                               rows, options);
         for (std::size_t row = 0; row < rows; ++row) {
           draw_positions(DrawStream(key, lists.original_ids[row]),
                          static_cast<std::uint32_t>(degrees[row]), fanout, replace, expected);
@@ -81,10 +85,41 @@ TEST(DrawRow, TakesThePositionsOfTheHost) {
   }
 }
 
+TEST(DrawRow, TakesThePositionsOfTheHost) {
+  expect_positions_of_host<DrawRow>({1, 2, 4, 5, 15, 31, 32, 33, 64, 65, 1023});
+}
+
+TEST(DrawFew, TakesThePositionsOfTheHost) {
+  expect_positions_of_host<DrawFew<4>>({1, 2, 3, 4});
+  expect_positions_of_host<DrawFew<8>>({1, 3, 4, 5, 6, 7, 8});
+  expect_positions_of_host<DrawFew<16>>({1, 2, 5, 8, 9, 10, 11, 12, 13, 14, 15, 16});
+}
+
+/// Draws in registers, and counts those that DrawRow makes.
+std::size_t left_to_draw_row(std::uint32_t degree, bool replace) {
+  std::size_t left = 0;
+  for (std::uint64_t id = 0; id < 1000; ++id) {
+    FewPositions<16> positions;
+    left += positions.draw(stream_key(5, {.domain = Domain::neighbours}), id, degree, 15, replace)
+                ? 0U
+                : 1U;
+  }
+  return left;
+}
+
+TEST(DrawFew, LeavesWordsThatMayBeRejected) {
+  for (const bool replace : {false, true}) {
+    EXPECT_LE(left_to_draw_row(1000, replace), 1U);
+    // Of 15 words each is doubtful with a probability of degree / 2^32.
+    EXPECT_NEAR(static_cast<double>(left_to_draw_row(0x08000000, replace)), 379.0, 60.0);
+    EXPECT_GE(left_to_draw_row(0xFFFFFFFF, replace), 999U);
+  }
+}
+
 TEST(CountRow, RowsPastTheEndHaveNothing) {
   const DegreesOnly lists({5, 5, 0, 5, 5});
   for (std::uint32_t end = 0; end <= 5; ++end) {
-    const auto got = drawn_positions(lists, {.all = true}, {}, end, {});
+    const auto got = drawn_positions<DrawRow>(lists, {.all = true}, {}, end, {});
     for (std::size_t row = 0; row < got.size(); ++row) {
       EXPECT_EQ(got[row].size(), row < end && row != 2 ? 5U : 0U) << row << " of " << end;
     }

@@ -24,6 +24,8 @@ class SampleHops : public testing::OnEachDevice {
       DeviceSampling sampling(on(order), cut, options);
       testing::expect_same(sampling.sample(key, seeds, seed_type), expected,
                            fmt::format("{}, order {}", what, order));
+      testing::expect_same(sampling.sample(key, seeds, seed_type), expected,
+                           fmt::format("{}, order {}, with one wait", what, order));
     }
   }
 };
@@ -72,6 +74,16 @@ TEST_P(SampleHops, OfAnyNumberOfSeeds) {
   const std::vector<std::uint64_t> same(33, 17);
   testing::expect_same(sampling.sample({}, same), testing::drive(cut, options, {}, same),
                        "one node as all seeds");
+}
+
+/// Sums of up to 8192 elements have a kernel of their own on a GPU.
+TEST_P(SampleHops, OfManySeeds) {
+  const auto cut = testing::cut_graph(testing::long_tailed_graph(12000, 4), 1);
+  const auto options = testing::fanouts({2, 1});
+  for (const std::size_t count : {8191U, 8192U, 8193U, 20000U}) {
+    expect_host_batches(cut, options, {}, testing::random_seeds(count, 12000, count), 0, 1,
+                        fmt::format("{} seeds", count));
+  }
 }
 
 TEST_P(SampleHops, OfHubsAndOfListsWithoutEntries) {
@@ -156,7 +168,9 @@ TEST_P(SampleHops, OfSeedsOfSeveralTypes) {
     }
   }
   DeviceSampling sampling(on(), cut, options);
-  testing::expect_same(sampling.sample({}, seeds), std::move(builder).take(), "groups");
+  const auto expected = std::move(builder).take();
+  testing::expect_same(sampling.sample({}, seeds), expected, "groups");
+  testing::expect_same(sampling.sample({}, seeds), expected, "groups with one wait");
 }
 
 TEST_P(SampleHops, MakeGoldenBatches) {
@@ -181,6 +195,7 @@ TEST_P(SampleHops, MakeGoldenBatches) {
         testing::add_alias_tables(cut, options.dir);
       }
       DeviceSampling sampling(on(), cut, options);
+      sampling.sample(key, seeds, seed_type);  // the next one is made with one wait
       const auto got =
           testing::text_of(testing::plain(sampling.sample(key, seeds, seed_type), cut));
       const auto block = fmt::format("\n{}, seeds {}\n{}\n", title, testing::list_text(seeds), got);

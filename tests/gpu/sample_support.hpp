@@ -115,30 +115,39 @@ class DeviceSampling {
 class EmulatedSampling {
  public:
   EmulatedSampling(const CutGraph& cut, const SampleOptions& options,
-                   const gpu::EmulatedOptions& device = {})
+                   const gpu::EmulatedOptions& device = {},
+                   const gpu::TripOptions& trips = {.memory = gpu::memory_of<gpu::EmulatedStream>})
       : cut_(cut), device_(std::make_shared<gpu::EmulatedDevice>(device)), on_(device_) {
     const auto arrays = gpu::arrays_for_device(cut.info, *cut.parts.front(), options);
     EXPECT_OK(arrays);
     auto graph = gpu::upload_graph(on_, *arrays);
     EXPECT_OK(graph);
     graph_ = std::make_shared<gpu::DeviceGraph>(*std::move(graph));
-    sampler_.emplace(on_, graph_, gpu::sampling_plan(options));
+    sampler_.emplace(on_, graph_, gpu::sampling_plan(options), trips);
   }
 
+  Result<gpu::DeviceBatch> on_device(BatchKey key, const BatchSeeds& seeds) {
+    return sampler_->sample(key, seeds);
+  }
   Result<gpu::DeviceBatch> on_device(BatchKey key, const std::vector<std::uint64_t>& seeds,
                                      std::uint16_t seed_type = 0) {
     const auto type = static_cast<NodeTypeId>(seed_type);
-    return sampler_->sample(key, {.groups = {{type, cut_.globals(seeds, seed_type)}}});
+    return on_device(key, BatchSeeds{.groups = {{type, cut_.globals(seeds, seed_type)}}});
   }
-  SampledBatch sample(BatchKey key, const std::vector<std::uint64_t>& seeds,
-                      std::uint16_t seed_type = 0) {
-    const auto batch = on_device(key, seeds, seed_type);
+  SampledBatch sample(BatchKey key, const BatchSeeds& seeds) {
+    const auto batch = on_device(key, seeds);
     EXPECT_OK(batch);
     auto downloaded = download_batch(on_, *batch);
     EXPECT_OK(downloaded);
     return *std::move(downloaded);
   }
+  SampledBatch sample(BatchKey key, const std::vector<std::uint64_t>& seeds,
+                      std::uint16_t seed_type = 0) {
+    const auto type = static_cast<NodeTypeId>(seed_type);
+    return sample(key, BatchSeeds{.groups = {{type, cut_.globals(seeds, seed_type)}}});
+  }
 
+  const gpu::TripCounts& trips() const { return sampler_->trips(); }
   gpu::EmulatedDevice& device() { return *device_; }
   gpu::EmulatedStream& stream() { return on_; }
   const gpu::DeviceGraph& graph() const { return *graph_; }
