@@ -60,8 +60,14 @@ class BorderedStream : public EmulatedStream {
     ++calls_.copies;
     EmulatedStream::copy(from, to, bytes);
   }
-  void upload(const void* host, void* device, std::size_t bytes) { copy(host, device, bytes); }
-  void download(const void* device, void* host, std::size_t bytes) { copy(device, host, bytes); }
+  void upload(const void* host, void* device, std::size_t bytes) {
+    ++calls_.copies;
+    EmulatedStream::upload(host, device, bytes);
+  }
+  void download(const void* device, void* host, std::size_t bytes) {
+    ++calls_.copies;
+    EmulatedStream::download(device, host, bytes);
+  }
   Status finish() {
     ++calls_.waits;
     return EmulatedStream::finish();

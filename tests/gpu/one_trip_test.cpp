@@ -214,7 +214,7 @@ TEST(OneTrip, FailsWhereMemoryDoesNotSuffice) {
     ASSERT_OK(sampling.on_device({}, seeds));
     const auto batch = sampling.on_device({}, more);
     if (batch) {
-      ASSERT_OK_AND_ASSIGN(const auto got, gpu::download_batch(sampling.stream(), *batch));
+      ASSERT_OK_AND_ASSIGN(const auto got, testing::download_batch(sampling.stream(), *batch));
       testing::expect_same(got, expected, fmt::format("{} bytes", bytes));
     } else {
       EXPECT_ERROR(batch, Errc::out_of_memory, "emulated device: expected room for");
