@@ -7,11 +7,6 @@
 namespace troupe::gpu {
 namespace {
 
-struct FillPositions {
-  std::uint32_t* at;
-  TROUPE_HD void operator()(std::size_t i) const { at[i] = static_cast<std::uint32_t>(i); }
-};
-
 int bits_of(std::uint32_t end) {
   int bits = 0;
   while (bits < 32 && (std::uint64_t{1} << bits) < end) {
@@ -37,20 +32,17 @@ void CudaStream::running_sum(const std::uint32_t* in, std::size_t n, std::uint32
   }
 }
 
-void CudaStream::stable_order(const std::uint32_t* keys, std::size_t n, std::uint32_t end,
-                              std::uint32_t* order) {
-  if (n == 0 || !ready()) {
+void CudaStream::sort_pairs(const PairsToSort& pairs) {
+  if (pairs.count == 0 || !ready()) {
     return;
   }
-  const auto positions = array<std::uint32_t>(n);
-  const auto sorted = array<std::uint32_t>(n);
-  for_each(n, FillPositions{positions.data()});
   std::size_t bytes = 0;
   const auto sort = [&](void* scratch) {
     if (!failed()) {
-      check(cub::DeviceRadixSort::SortPairs(scratch, bytes, keys, sorted.data(), positions.data(),
-                                            order, n, 0, bits_of(end), stream_.get()),
-            "sort", n);
+      check(cub::DeviceRadixSort::SortPairs(scratch, bytes, pairs.keys, pairs.sorted_keys,
+                                            pairs.values, pairs.sorted_values, pairs.count, 0,
+                                            bits_of(pairs.end), stream_.get()),
+            "sort", pairs.count);
     }
   };
   sort(nullptr);

@@ -1,20 +1,22 @@
 #pragma once
 /// \file row_bodies.hpp
-/// Kernel bodies of operations on rows (runtime/nn/ops/{finish,row_ops,dropout,linear}.hpp), with their
+/// Kernel bodies of operations on rows (runtime/nn/ops/{finish,row_ops,linear}.hpp), with their
 /// bits: same order of sums, one element or one row a call. Matrices are row-major.
+#include "gpu/base/launch_shape.hpp"
 #include "gpu/base/shared.hpp"
-#include "runtime/base/ids.hpp"
-#include "runtime/base/philox.hpp"
+#include "gpu/nn/loads_ahead.hpp"
 #include "runtime/nn/ops/row_ops.hpp"
 
 #include <cmath>
 
 namespace troupe::gpu {
 
+inline constexpr std::size_t sum_lanes = 16;
+
 /// Sum of term(0) … term(n - 1): 16 running sums, then those in order.
 template <class Term>
 TROUPE_HD float lane_sum(std::size_t n, const Term& term) {
-  constexpr std::size_t lanes = 16;
+  constexpr std::size_t lanes = sum_lanes;
   float sums[lanes] = {};
   for (std::size_t first = 0; first < n; first += lanes) {
     TROUPE_UNROLL
@@ -40,6 +42,7 @@ TROUPE_HD inline void put(float* at, float value, bool add) {
 /// A body on rows from `first` on.
 template <class Body>
 struct Shifted {
+  static constexpr unsigned least_blocks = least_blocks_of<Body>();
   Body body;
   std::size_t first;
   TROUPE_HD void operator()(std::size_t r, std::size_t c) const { body(first + r, c); }
@@ -84,102 +87,6 @@ struct PutScaled {
     const float of_all = plus == nullptr ? factor : factor + *plus;
     const float by = scale == nullptr ? of_all : scale[r];
     put(out + r * cols + c, x[r * cols + c] * by, add);
-  }
-};
-
-struct AddBias {
-  const float* bias;
-  std::size_t cols;
-  float* y;
-  TROUPE_HD void operator()(std::size_t r, std::size_t c) const { y[r * cols + c] += bias[c]; }
-};
-
-/// y = max(x, 0); NaN stays.
-struct Relu {
-  const float* x;
-  float* y;
-  TROUPE_HD void operator()(std::size_t i) const { y[i] = x[i] < 0.0F ? 0.0F : x[i]; }
-};
-
-/// \param y  what came out, dropout included
-struct ReluBackward {
-  const float* y;
-  float scale;
-  float* grad;
-  TROUPE_HD void operator()(std::size_t i) const {
-    const float passed = grad[i] * scale;
-    grad[i] = y[i] <= 0.0F ? 0.0F : passed;
-  }
-};
-
-TROUPE_HD inline float normal_below(float x) {
-  return 0.5F * (1.0F + erff(x * 0.707106781186547524F));
-}
-
-/// All but ReLU.
-struct Activate {
-  nn::Activation activation;
-  float slope;
-  const float* x;
-  float* y;
-  TROUPE_HD void operator()(std::size_t i) const {
-    const float value = x[i];
-    if (activation == nn::Activation::gelu) {
-      y[i] = value * normal_below(value);
-    } else if (activation == nn::Activation::elu) {
-      y[i] = value > 0.0F ? value : expm1f(value);
-    } else {
-      y[i] = value > 0.0F ? value : value * slope;
-    }
-  }
-};
-
-/// Of ELU and leaky ReLU. \param y  what came out, dropout included
-struct ActivateBackward {
-  nn::Activation activation;
-  float slope;
-  const float* y;
-  float scale;
-  float* grad;
-  TROUPE_HD void operator()(std::size_t i) const {
-    const float below = activation == nn::Activation::elu ? y[i] / scale + 1.0F : slope;
-    grad[i] *= y[i] > 0.0F ? 1.0F : below;
-  }
-};
-
-struct GeluBackward {
-  const float* x;
-  float* grad;
-  TROUPE_HD void operator()(std::size_t i) const {
-    const float value = x[i];
-    const float density = expf(-0.5F * value * value) * 0.398942280401432678F;
-    grad[i] *= normal_below(value) + value * density;
-  }
-};
-
-/// out = x where the uniform number made of the column's word is >= p, scaled; else 0.
-struct Drop {
-  PhiloxKey key;
-  float p;
-  float scale;
-  const OriginalId* ids;
-  std::size_t cols;
-  const float* x;
-  float* out;
-  TROUPE_HD void operator()(std::size_t r, std::size_t c) const {
-    const std::uint64_t id = static_cast<std::uint64_t>(ids[r]);
-    const auto words =
-        philox4x32_10({static_cast<std::uint32_t>(id), static_cast<std::uint32_t>(id >> 32),
-                       static_cast<std::uint32_t>(c / 4), 0},
-                      key);
-    const std::size_t word = c % 4;
-    const std::uint32_t drawn = word == 0   ? words[0]
-                                : word == 1 ? words[1]
-                                : word == 2 ? words[2]
-                                            : words[3];
-    const std::size_t i = r * cols + c;
-    const float kept = x[i] * scale;
-    out[i] = unit_float(drawn) >= p ? kept : 0.0F;
   }
 };
 
@@ -280,8 +187,13 @@ TROUPE_HD inline ChunkRows rows_of_chunk(std::size_t chunk, std::size_t chunk_ro
   return {first, first + chunk_rows < rows ? first + chunk_rows : rows};
 }
 
+/// Rows of a column, or of two, whose loads are issued together.
+inline constexpr unsigned row_batch = 32;
+inline constexpr unsigned last_rows = 8;
+
 /// sums[chunk, c] = sum of column c over the chunk's rows, row after row.
 struct ColumnSums {
+  static constexpr unsigned least_blocks = 1;
   const float* x;
   std::size_t rows;
   std::size_t cols;
@@ -291,9 +203,9 @@ struct ColumnSums {
   TROUPE_HD void operator()(std::size_t chunk, std::size_t c) const {
     const auto [first, end] = rows_of_chunk(chunk, chunk_rows, rows);
     float sum = 0;
-    for (std::size_t r = first; r < end; ++r) {
-      sum += x[r * cols + c];
-    }
+    in_order<row_batch, last_rows>(
+        first, end, [this, c](std::size_t r) { return x[r * cols + c]; },
+        [&sum](std::size_t /*r*/, float value) { sum += value; });
     sums[chunk * pitch + c] = sum;
   }
 };
@@ -301,6 +213,7 @@ struct ColumnSums {
 /// The same for the gradients of gain and bias of layer normalization.
 /// \param sums  [chunks, pitch]: gains, then `cols` further on the biases
 struct NormSums {
+  static constexpr unsigned least_blocks = 1;
   const float* x;
   const nn::NormStats* stats;
   const float* grad;
@@ -309,15 +222,24 @@ struct NormSums {
   std::size_t chunk_rows;
   std::size_t pitch;
   float* sums;
+  struct Row {
+    float grad;
+    float x;
+    nn::NormStats stats;
+  };
   TROUPE_HD void operator()(std::size_t chunk, std::size_t c) const {
     const auto [first, end] = rows_of_chunk(chunk, chunk_rows, rows);
     float gain = 0;
     float bias = 0;
-    for (std::size_t r = first; r < end; ++r) {
-      const float g = grad[r * cols + c];
-      gain += g * ((x[r * cols + c] - stats[r].mean) * stats[r].inverse_sd);
-      bias += g;
-    }
+    in_order<row_batch / 2, last_rows>(
+        first, end,
+        [this, c](std::size_t r) {
+          return Row{grad[r * cols + c], x[r * cols + c], stats[r]};
+        },
+        [&gain, &bias](std::size_t /*r*/, const Row& row) {
+          gain += row.grad * ((row.x - row.stats.mean) * row.stats.inverse_sd);
+          bias += row.grad;
+        });
     sums[chunk * pitch + c] = gain;
     sums[chunk * pitch + cols + c] = bias;
   }
