@@ -4,7 +4,7 @@
 #include "gpu/base/array.hpp"
 #include "gpu/nn/attention_bodies.hpp"
 #include "gpu/nn/batch_norm_bodies.hpp"
-#include "gpu/nn/finish_bodies.hpp"
+#include "gpu/nn/finish_stage.hpp"
 #include "gpu/nn/pair_attention_stage.hpp"
 #include "gpu/nn/parameter_bodies.hpp"
 #include "gpu/nn/row_bodies.hpp"
@@ -15,7 +15,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <initializer_list>
 #include <span>
 #include <type_traits>
 #include <utility>
@@ -91,7 +90,7 @@ class BlockLaunches {
     const std::size_t chunks = nn::chunk_count(norm.x.rows);
     const auto partials = stream_.template array<float>(chunks * cols);
     const auto average = [&](std::span<float> out) {
-      add_partials(partials.data(), chunks, out);
+      add_partials(partials.data(), chunks, cols, out);
       stream_.for_each(cols, DivideElement{static_cast<float>(norm.x.rows), out.data()});
     };
     stream_.for_rows(
@@ -121,27 +120,10 @@ class BlockLaunches {
     }
   }
 
-  void add_partials(const float* partials, std::size_t chunks, std::span<float> sums) {
-    stream_.for_rows(1, sums.size(),
-                     ColumnSums{partials, chunks, sums.size(), std::max<std::size_t>(chunks, 1),
-                                sums.size(), sums.data()});
-  }
-
-  /// True if accesses to memory may take four columns of each matrix.
-  static bool in_fours(std::size_t cols, std::initializer_list<const void*> matrices) {
-    constexpr std::size_t bytes = 4 * sizeof(float);
-    return cols % 4 == 0 && std::ranges::all_of(matrices, [](const void* at) {
-             return reinterpret_cast<std::uintptr_t>(at) % bytes == 0;
-           });
-  }
-  /// Calls launch(number of columns that a thread takes, as a type).
-  template <class Launch>
-  static void by_width(bool fours, const Launch& launch) {
-    if (fours) {
-      launch(std::integral_constant<unsigned, 4>());
-    } else {
-      launch(std::integral_constant<unsigned, 1>());
-    }
+  /// \param partials  [chunks, cols]  \param sums  [cols or more], 0 past the columns
+  void add_partials(const float* partials, std::size_t chunks, std::size_t cols,
+                    std::span<float> sums) {
+    stream_.for_each(sums.size(), AddChunks{partials, chunks, cols, sums.data()});
   }
 
   static Activating activating_of(const nn::Finish& finish) {
@@ -150,20 +132,10 @@ class BlockLaunches {
   static Dropping dropping_of(const nn::DropoutMask& mask, std::span<const OriginalId> ids) {
     return {mask.key.words, mask.p, mask.scale, mask.active() ? ids.data() : nullptr};
   }
-  /// One pass over rows. \param sum  what came before the activation goes there, if it is not null
-  void finish_rows(ConstMatrix x, std::span<const float> bias, const Activating& activating,
-                   const Dropping& dropping, float* sum, float* out) {
-    by_width(in_fours(x.cols, {x.data, sum, out}), [&](auto width) {
-      stream_.for_rows(x.rows, x.cols / width(),
-                       FinishRows<width()>{x.cols, x.data, bias.empty() ? nullptr : bias.data(),
-                                           activating, dropping, sum, out});
-    });
-  }
-
   void drop_rows(ConstMatrix x, const nn::DropoutMask& mask, std::span<const OriginalId> ids,
                  MutMatrix out) {
     if (mask.active()) {
-      finish_rows(x, {}, {}, dropping_of(mask, ids), nullptr, out.data);
+      finish_rows_stage(stream_, x, {.dropping = dropping_of(mask, ids)}, out.data);
     } else if (x.data != out.data) {
       stream_.copy(x.data, out.data, x.size() * sizeof(float));
     }
@@ -252,28 +224,25 @@ class BlockLaunches {
   /// The end of a combination, from its sum without the bias.
   void put_finish(const nn::Finish& finish, const nn::FinishState& state,
                   std::span<const float> bias, MutMatrix conv, MutMatrix out) {
-    const bool whole_rows = finish.l2 || finish.norm();
-    if (whole_rows && !bias.empty()) {
-      finish_rows(conv, bias, {}, {}, nullptr, conv.data);
+    if ((finish.l2 || finish.norm()) && !bias.empty()) {
+      finish_rows_stage(stream_, conv, {.bias = bias}, conv.data);
       bias = {};
     }
     if (finish.l2) {
-      stream_.for_each(conv.rows, L2Normalize{conv.cols, conv.data, state.lengths.data()});
+      divide_by_length_stage(stream_, conv, state.lengths);
     }
-    const float* summed = conv.data;
+    FinishPass pass{.bias = bias,
+                    .activating = activating_of(finish),
+                    .dropping = dropping_of(finish.mask, finish.ids)};
     if (finish.norm()) {
-      stream_.for_each(conv.rows,
-                       LayerNorm{conv.data, finish.norm_gain.data(), finish.norm_bias.data(),
-                                 conv.cols, state.stats.data(), out.data});
-      summed = out.data;
-    }
-    if (bias.empty() && !finish.activates() && !finish.mask.active()) {
-      return;
+      norm_stats_stage(stream_, conv, state.stats);
+      pass.normed = {state.stats.data(), finish.norm_gain.data(), finish.norm_bias.data()};
     }
     // Backward needs the sum itself, where it is not overwritten.
-    float* const sum = bias.empty() || summed == out.data ? nullptr : conv.data;
-    finish_rows({summed, out.rows, out.cols}, bias, activating_of(finish),
-                dropping_of(finish.mask, finish.ids), sum, out.data);
+    pass.sum = bias.empty() || conv.data == out.data ? nullptr : conv.data;
+    if (!bias.empty() || finish.norm() || finish.activates() || finish.mask.active()) {
+      finish_rows_stage(stream_, conv, pass, out.data);
+    }
   }
 
   static std::size_t reached_by(const nn::UseWork& use) {

@@ -84,12 +84,10 @@ class DeviceBlockOps final : public nn::BlockOps,
         stream_.for_rows(chunks, cols,
                          NormSums{state.conv.data, state.stats.data(), grad.data, grad.rows, cols,
                                   nn::chunk_rows, pitch, partials.data() + cols});
-        stream_.for_each(grad.rows, LayerNormBackward{state.conv.data, state.stats.data(),
-                                                      finish.norm_gain.data(), cols, grad.data});
+        norm_backward_stage(stream_, finish, state, grad);
       }
       if (finish.l2) {
-        stream_.for_each(grad.rows,
-                         L2Backward{state.conv.data, state.lengths.data(), cols, grad.data});
+        length_backward_stage(stream_, state, grad);
       }
       stream_.for_rows(
           chunks, cols,
@@ -97,8 +95,7 @@ class DeviceBlockOps final : public nn::BlockOps,
     }
     column_sums_ = stream_.template array<float>(3 * cols);
     const std::span<float> sums{column_sums_.data(), 3 * cols};
-    zero(sums.subspan(pitch));
-    add_partials(partials.data(), chunks, sums.first(pitch));
+    add_partials(partials.data(), chunks, pitch, sums);
     return sums;
   }
 
@@ -171,7 +168,7 @@ class DeviceBlockOps final : public nn::BlockOps,
     stream_.for_rows(chunks, grad_vectors.size(),
                      HeadScoreSums{grad.data, x.data, grad.rows, grad_vectors.rows,
                                    grad_vectors.cols, nn::chunk_rows, partials.data()});
-    add_partials(partials.data(), chunks, grad_vectors.flat());
+    add_partials(partials.data(), chunks, grad_vectors.size(), grad_vectors.flat());
   }
 
   void attention(Executor& /*executor*/, const AttentionWork& work) override {
@@ -228,7 +225,7 @@ class DeviceBlockOps final : public nn::BlockOps,
     const auto partials = stream_.template array<float>(chunks * grad_vectors.size());
     stream_.for_rows(chunks, grad_vectors.size(),
                      PairVectorSums{pairs_of(part), grad.data, nn::chunk_rows, partials.data()});
-    add_partials(partials.data(), chunks, grad_vectors.flat());
+    add_partials(partials.data(), chunks, grad_vectors.size(), grad_vectors.flat());
   }
 
   void batch_norm(Executor& /*executor*/, const nn::BatchNorm& norm, const nn::FinishState& state,
@@ -250,7 +247,7 @@ class DeviceBlockOps final : public nn::BlockOps,
         chunks, grad.cols,
         ColumnGradientSums{normalizing(norm), grad.data, nn::chunk_rows, partials.data()});
     column_sums_ = stream_.template array<float>(pitch);
-    add_partials(partials.data(), chunks, {column_sums_.data(), pitch});
+    add_partials(partials.data(), chunks, pitch, {column_sums_.data(), pitch});
     stream_.for_rows(grad.rows, grad.cols,
                      NormalizeBackward{normalizing(norm), column_sums_.data(), grad.data});
     return {column_sums_.data(), pitch};
@@ -276,7 +273,7 @@ class DeviceBlockOps final : public nn::BlockOps,
     const auto partials = stream_.template array<float>(chunks);
     const std::size_t size = nn::chunk_rows * grad.cols;
     sum_products(grad.data, size, {x.data, grad.size()}, size, {partials.data(), chunks});
-    add_partials(partials.data(), chunks, sum);
+    add_partials(partials.data(), chunks, 1, sum);
   }
 
   void head_products(Executor& /*executor*/, ConstMatrix x, ConstMatrix weights,

@@ -1,9 +1,10 @@
 #pragma once
 /// \file finish_bodies.hpp
-/// Kernel bodies of the end of a combination (runtime/nn/ops/{finish,dropout}.hpp): bias, activation and
-/// dropout in one pass, and the way back; with their bits but for those of GELU and ELU.
+/// Kernel bodies of the end of a combination (runtime/nn/ops/{finish,dropout}.hpp): bias,
+/// normalization, activation and dropout in one pass, and the way back; with their bits but for those of GELU and ELU.
 #include "gpu/base/shared.hpp"
 #include "gpu/nn/loads_ahead.hpp"
+#include "gpu/nn/norm_bodies.hpp"
 #include "gpu/nn/row_bodies.hpp"
 #include "runtime/base/ids.hpp"
 #include "runtime/base/philox.hpp"
@@ -79,13 +80,14 @@ struct Dropping {
   }
 };
 
-/// out = dropout of the activation of x + bias, for a pack of Width columns.
+/// out = dropout of the activation of the normalized x + bias, for a pack of Width columns.
 template <unsigned Width>
 struct FinishRows {
   static_assert(Width == 1 || Width == 4, "columns of a word of dropout");
   std::size_t cols;
   const float* x;
   const float* bias;  ///< null: none
+  Normed normed;
   Activating activating;
   Dropping dropping;
   float* sum;  ///< gets x + bias; null: nothing does. May be x
@@ -102,6 +104,7 @@ struct FinishRows {
     if (sum != nullptr) {
       write_columns(sum + at, value);
     }
+    normed.apply(r, pack, value);
     activating.apply(value);
     dropping.apply(r, pack, value);
     write_columns(out + at, value);

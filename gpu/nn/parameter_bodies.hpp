@@ -55,20 +55,6 @@ struct ProductLanes {
   }
 };
 
-/// sums[s] of its lanes.
-struct AddLanes {
-  static constexpr unsigned least_blocks = 1;
-  const float* lanes;
-  float* sums;
-  TROUPE_HD void operator()(std::size_t s) const {
-    float total = 0;
-    in_order<sum_lanes, sum_lanes>(
-        s * sum_lanes, (s + 1) * sum_lanes, [this](std::size_t k) { return lanes[k]; },
-        [&total](std::size_t /*k*/, float sum) { total += sum; });
-    sums[s] = total;
-  }
-};
-
 struct SpreadToBases {
   const float* grad;
   const float* coefficients;

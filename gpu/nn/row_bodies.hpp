@@ -34,6 +34,31 @@ TROUPE_HD float lane_sum(std::size_t n, const Term& term) {
   return total;
 }
 
+/// The end of lane_sum(): the running sums in order. \param lanes  [sum_lanes], aligned to four
+TROUPE_HD inline float total_of_lanes(const float* lanes) {
+  Floats<4> fours[sum_lanes / 4];
+  TROUPE_UNROLL
+  for (std::size_t i = 0; i < sum_lanes / 4; ++i) {
+    fours[i] = read_columns<4>(lanes + 4 * i);
+  }
+  float total = 0;
+  TROUPE_UNROLL
+  for (std::size_t i = 0; i < sum_lanes; ++i) {
+    total += fours[i / 4].of[i % 4];
+  }
+  return total;
+}
+
+/// sums[s] of its lanes.
+struct AddLanes {
+  static constexpr unsigned least_blocks = 1;
+  const float* lanes;
+  float* sums;
+  TROUPE_HD void operator()(std::size_t s) const {
+    sums[s] = total_of_lanes(lanes + s * sum_lanes);
+  }
+};
+
 /// What is at `at` becomes `value`, or grows by it.
 TROUPE_HD inline void put(float* at, float value, bool add) {
   *at = add ? *at + value : value;
@@ -90,92 +115,6 @@ struct PutScaled {
   }
 };
 
-/// As layer_norm_rows().
-struct LayerNorm {
-  const float* x;
-  const float* gain;
-  const float* bias;
-  std::size_t cols;
-  nn::NormStats* stats;
-  float* y;
-  TROUPE_HD void operator()(std::size_t r) const {
-    const float* in = x + r * cols;
-    float* out = y + r * cols;
-    const auto n = static_cast<float>(cols);
-    const float mean = lane_sum(cols, [in](std::size_t c) { return in[c]; }) / n;
-    const float variance = lane_sum(cols,
-                                    [in, mean](std::size_t c) {
-                                      const float d = in[c] - mean;
-                                      return d * d;
-                                    }) /
-                           n;
-    const float inverse_sd = 1.0F / sqrtf(variance + nn::layer_norm_eps);
-    stats[r] = {mean, inverse_sd};
-    for (std::size_t c = 0; c < cols; ++c) {
-      out[c] = (in[c] - mean) * inverse_sd * gain[c] + bias[c];
-    }
-  }
-};
-
-/// Turns the gradient of a row into that before layer normalization.
-struct LayerNormBackward {
-  const float* x;
-  const nn::NormStats* stats;
-  const float* gain;
-  std::size_t cols;
-  float* grad;
-  TROUPE_HD void operator()(std::size_t r) const {
-    const float* in = x + r * cols;
-    float* g = grad + r * cols;
-    const float m = stats[r].mean;
-    const float s = stats[r].inverse_sd;
-    const auto n = static_cast<float>(cols);
-    for (std::size_t c = 0; c < cols; ++c) {
-      g[c] *= gain[c];
-    }
-    const float mean_grad = lane_sum(cols, [g](std::size_t c) { return g[c]; }) / n;
-    const float slope =
-        lane_sum(cols, [g, in, m, s](std::size_t c) { return g[c] * ((in[c] - m) * s); }) / n;
-    for (std::size_t c = 0; c < cols; ++c) {
-      g[c] = s * (g[c] - mean_grad - (in[c] - m) * s * slope);
-    }
-  }
-};
-
-struct L2Normalize {
-  std::size_t cols;
-  float* x;
-  float* lengths;
-  TROUPE_HD void operator()(std::size_t r) const {
-    float* row = x + r * cols;
-    const float length = sqrtf(lane_sum(cols, [row](std::size_t c) { return row[c] * row[c]; }));
-    lengths[r] = length;
-    const float divisor = length < nn::shortest_length ? nn::shortest_length : length;
-    for (std::size_t c = 0; c < cols; ++c) {
-      row[c] /= divisor;
-    }
-  }
-};
-
-struct L2Backward {
-  const float* y;
-  const float* lengths;
-  std::size_t cols;
-  float* grad;
-  TROUPE_HD void operator()(std::size_t r) const {
-    const float* out = y + r * cols;
-    float* g = grad + r * cols;
-    const float length = lengths[r];
-    const float along = length > nn::shortest_length
-                            ? lane_sum(cols, [g, out](std::size_t c) { return g[c] * out[c]; })
-                            : 0.0F;
-    const float divisor = length < nn::shortest_length ? nn::shortest_length : length;
-    for (std::size_t c = 0; c < cols; ++c) {
-      g[c] = (g[c] - along * out[c]) / divisor;
-    }
-  }
-};
-
 /// Rows [first, end) of a chunk.
 struct ChunkRows {
   std::size_t first;
@@ -210,7 +149,24 @@ struct ColumnSums {
   }
 };
 
-/// The same for the gradients of gain and bias of layer normalization.
+/// sums[c] of the sums of chunks; those that chunks do not have are 0.
+struct AddChunks {
+  static constexpr unsigned least_blocks = 1;
+  const float* partials;  ///< [chunks, cols]
+  std::size_t chunks;
+  std::size_t cols;
+  float* sums;
+  TROUPE_HD void operator()(std::size_t c) const {
+    float sum = 0;
+    in_order<row_batch, last_rows>(
+        std::size_t{0}, c < cols ? chunks : 0,
+        [this, c](std::size_t chunk) { return partials[chunk * cols + c]; },
+        [&sum](std::size_t /*chunk*/, float of_chunk) { sum += of_chunk; });
+    sums[c] = sum;
+  }
+};
+
+/// As ColumnSums, for the gradients of gain and bias of layer normalization.
 /// \param sums  [chunks, pitch]: gains, then `cols` further on the biases
 struct NormSums {
   static constexpr unsigned least_blocks = 1;

@@ -80,6 +80,7 @@ Results there_and_back(Operands& on, const OwnedBlock& owned, Along along, const
   nn::TermWork own;
   own.source = term.source;
   Results results = combined(on, {own, term}, {}, block.num_dst, cols);
+  results.floats.push_back(on.fetched(term.summed));
   results.integers.push_back(on.fetched(term.argmax));
 
   nn::EdgesBySource by_source(on.memory());

@@ -1,7 +1,8 @@
-// The end of a combination and the way back: bias, activation and dropout in one pass, at each width. A
+// The end of a combination and the way back: bias, normalization, activation and dropout, at each width. A
 // GPU has the CPU's bits but for GELU and ELU.
 #include "tests/gpu/block_ops_support.hpp"
 
+#include <algorithm>
 #include <fmt/format.h>
 #include <limits>
 #include <vector>
@@ -48,8 +49,7 @@ struct Tried {
   }
 };
 
-/// \param offset  elements by which the rows begin later than memory
-Results ended(Operands& on, const Tried& tried, const Matrix& x, std::size_t offset = 0) {
+nn::Finish finish_of(Operands& on, const Tried& tried) {
   std::vector<OriginalId> ids;
   for (std::size_t i = 0; i < tried.rows; ++i) {
     ids.push_back(OriginalId{0xFFFFFFF0U + 11 * std::uint64_t{i}});
@@ -61,12 +61,24 @@ Results ended(Operands& on, const Tried& tried, const Matrix& x, std::size_t off
   if (tried.drops) {
     finish.mask =
         nn::dropout_mask({.training = true, .job_seed = 5, .stream_epoch = 1, .batch = 2}, 1, 0.4F);
-    finish.ids = on.copied(std::span<const OriginalId>(ids));
+    const auto there = on.room<OriginalId>(ids.size());
+    on.ops().upload(ids.data(), there.data(), ids.size() * sizeof(OriginalId));
+    EXPECT_OK(on.ops().finish());
+    finish.ids = there;
   }
+  return finish;
+}
+
+/// \param offset  elements by which the rows begin later than memory
+Results ended(Operands& on, const Tried& tried, const Matrix& x, const nn::Finish& finish,
+              std::size_t offset) {
   nn::TermWork own;
   own.source = on.copied_at(x, offset);
   return combined(on, {own}, finish, tried.rows, tried.cols,
                   {.bias = tried.bias, .offset = offset});
+}
+Results ended(Operands& on, const Tried& tried, const Matrix& x, std::size_t offset = 0) {
+  return ended(on, tried, x, finish_of(on, tried), offset);
 }
 
 TEST_P(FinishOps, EachActivationAtEachWidth) {
@@ -95,6 +107,39 @@ TEST_P(FinishOps, RowsThatBeginBetweenFoursAreTakenOneByOne) {
       const Tried tried{33, 8, all_ends[1], drops, true};
       expect_same([&](Operands& on) { return ended(on, tried, x, offset); },
                   fmt::format("{}, {} elements later", tried.name(), offset));
+    }
+  }
+}
+
+/// Normalization, division by the length, and both, as they are with a bias, an activation and dropout.
+TEST_P(FinishOps, WholeRowsAtEachWidth) {
+  for (const std::size_t rows : tried_rows) {
+    for (const std::size_t cols : {1U, 3U, 4U, 15U, 16U, 17U, 47U, 100U, 256U}) {
+      Matrix x = random_matrix(rows, cols, rows + cols);
+      if (rows > 2) {
+        std::ranges::fill(x.view().slice(1, 1).flat(), 0.0F);  // a row without a length
+      }
+      const Matrix gain = random_matrix(1, cols, 21);
+      for (unsigned how = 1; how < 16; ++how) {
+        const bool l2 = (how & 1U) != 0;
+        const bool norm = (how & 2U) != 0;
+        if (!l2 && !norm) {
+          continue;
+        }
+        const bool ends = (how & 4U) != 0;
+        const Tried tried{rows, cols, all_ends[ends ? 1 : 0], ends, (how & 8U) != 0};
+        expect_same(
+            [&](Operands& on) {
+              nn::Finish finish = finish_of(on, tried);
+              finish.l2 = l2;
+              if (norm) {
+                finish.norm_gain = on.copied(gain.view().flat());
+                finish.norm_bias = finish.norm_gain;
+              }
+              return ended(on, tried, x, finish, 0);
+            },
+            fmt::format("{}, length {}, normalization {}", tried.name(), l2, norm));
+      }
     }
   }
 }
