@@ -12,11 +12,6 @@
 namespace troupe::gpu {
 namespace {
 
-struct FillPositions {
-  std::uint32_t* at;
-  TROUPE_HD void operator()(std::size_t i) const { at[i] = static_cast<std::uint32_t>(i); }
-};
-
 /// Elements, and a 0 behind the last.
 struct ElementOr0 {
   const std::uint32_t* at;
@@ -82,20 +77,17 @@ void CudaStream::running_sum(const std::uint32_t* in, std::size_t n, std::uint32
   sum(scratch.data());
 }
 
-void CudaStream::stable_order(const std::uint32_t* keys, std::size_t n, std::uint32_t end,
-                              std::uint32_t* order) {
-  if (n == 0 || !ready()) {
+void CudaStream::sort_pairs(const PairsToSort& pairs) {
+  if (pairs.count == 0 || !ready()) {
     return;
   }
-  const auto positions = array<std::uint32_t>(n);
-  const auto sorted = array<std::uint32_t>(n);
-  for_each(n, FillPositions{positions.data()});
   std::size_t bytes = 0;
   const auto sort = [&](void* scratch) {
     if (!failed()) {
-      check(cub::DeviceRadixSort::SortPairs(scratch, bytes, keys, sorted.data(), positions.data(),
-                                            order, n, 0, bits_of(end), stream_.get()),
-            "sort", n);
+      check(cub::DeviceRadixSort::SortPairs(scratch, bytes, pairs.keys, pairs.sorted_keys,
+                                            pairs.values, pairs.sorted_values, pairs.count, 0,
+                                            bits_of(pairs.end), stream_.get()),
+            "sort", pairs.count);
     }
   };
   sort(nullptr);

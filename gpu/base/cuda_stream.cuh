@@ -1,10 +1,13 @@
 #pragma once
 /// \file cuda_stream.cuh
-/// One stream of a CUDA device, with the operations of EmulatedStream (emulated_device.hpp). Memory
-/// comes from the device's pool in the order of the stream. Only for .cu files.
+/// One stream of a CUDA device, with the operations of EmulatedStream
+/// (emulated_device.hpp). Memory comes from the device's pool in the order of
+/// the stream. Only for .cu files.
 #include "gpu/base/array.hpp"
 #include "gpu/base/cuda_error.hpp"
+#include "gpu/base/launch_shape.hpp"
 #include "gpu/base/shared.hpp"
+#include "gpu/base/sort_pairs.hpp"
 #include "runtime/base/result.hpp"
 
 #include <cuda_runtime.h>
@@ -19,20 +22,23 @@
 namespace troupe::gpu {
 
 template <class Body>
-__global__ void __launch_bounds__(256) for_each_kernel(std::size_t n, Body body) {
+__global__ void __launch_bounds__(most_threads, least_blocks_of<Body>())
+    for_each_kernel(std::size_t n, Body body) {
   const std::size_t step = std::size_t{gridDim.x} * blockDim.x;
   for (std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x; i < n; i += step) {
     body(i);
   }
 }
 
-/// A block's threads take columns side by side, so that they read and write neighboring elements.
+/// Blocks and threads by shape_for_rows().
 template <class Body>
-__global__ void __launch_bounds__(256)
+__global__ void __launch_bounds__(most_threads, least_blocks_of<Body>())
     for_rows_kernel(std::size_t rows, std::size_t cols, Body body) {
-  const std::size_t step = std::size_t{gridDim.x} * blockDim.y;
-  for (std::size_t r = std::size_t{blockIdx.x} * blockDim.y + threadIdx.y; r < rows; r += step) {
-    for (std::size_t c = threadIdx.x; c < cols; c += blockDim.x) {
+  const std::size_t down = std::size_t{gridDim.x} * blockDim.y;
+  const std::size_t across = std::size_t{gridDim.y} * blockDim.x;
+  for (std::size_t r = std::size_t{blockIdx.x} * blockDim.y + threadIdx.y; r < rows; r += down) {
+    for (std::size_t c = std::size_t{blockIdx.y} * blockDim.x + threadIdx.x; c < cols;
+         c += across) {
       body(r, c);
     }
   }
@@ -83,26 +89,25 @@ class CudaStream {
   template <class Body>
   void for_each(std::size_t n, Body body) {
     if (n > 0 && ready()) {
-      for_each_kernel<<<blocks_of(n, 256), 256, 0, stream_.get()>>>(n, body);
+      const unsigned threads = threads_for(n);
+      const unsigned blocks = blocks_for(n, threads, std::size_t{1} << 20);
+      for_each_kernel<<<blocks, threads, 0, stream_.get()>>>(n, body);
       check(cudaGetLastError(), "kernel", n);
     }
   }
   template <class Body>
   void for_rows(std::size_t rows, std::size_t cols, Body body) {
     if (rows > 0 && cols > 0 && ready()) {
-      unsigned across = 32;
-      while (across < 256 && across < cols) {
-        across *= 2;
-      }
-      const dim3 block(across, 256 / across);
-      for_rows_kernel<<<blocks_of(rows, block.y), block, 0, stream_.get()>>>(rows, cols, body);
+      const RowsShape shape = shape_for_rows(rows, cols);
+      const dim3 blocks(shape.blocks_down, shape.blocks_across);
+      const dim3 threads(shape.across, shape.down);
+      for_rows_kernel<<<blocks, threads, 0, stream_.get()>>>(rows, cols, body);
       check(cudaGetLastError(), "kernel", rows * cols);
     }
   }
 
   void running_sum(const std::uint32_t* in, std::size_t n, std::uint32_t* out);
-  void stable_order(const std::uint32_t* keys, std::size_t n, std::uint32_t end,
-                    std::uint32_t* order);
+  void sort_pairs(const PairsToSort& pairs);
 
   void upload(const void* host, void* device, std::size_t bytes) {
     copy_as(host, device, bytes, cudaMemcpyHostToDevice);
@@ -135,12 +140,12 @@ class CudaStream {
   void wait(const CudaEvent& event);
 
   Status finish();
-  /// Waits until nothing runs that was launched before, also after an error: for what ends with the
-  /// stream, and is other streams' memory.
+  /// Waits until nothing runs that was launched before, also after an error:
+  /// for what ends with the stream, and is other streams' memory.
   void drain();
   bool failed() const { return error_.has_value(); }
-  /// Makes the device the calling thread's, which is what launches need: threads take turns.
-  /// \returns false: the stream has failed
+  /// Makes the device the calling thread's, which is what launches need:
+  /// threads take turns. \returns false: the stream has failed
   bool ready() {
     if (!failed()) {
       check(cudaSetDevice(device_), "choice", 1);
@@ -170,11 +175,6 @@ class CudaStream {
     }
   };
 
-  static unsigned blocks_of(std::size_t n, std::size_t each) {
-    constexpr std::size_t most = std::size_t{1} << 20;
-    const std::size_t blocks = (n + each - 1) / each;
-    return static_cast<unsigned>(blocks < most ? blocks : most);
-  }
   void* allocate(std::size_t bytes);
   void* allocate_host(std::size_t bytes);
   void copy_as(const void* from, void* to, std::size_t bytes, cudaMemcpyKind kind) {
@@ -193,5 +193,9 @@ class CudaStream {
   Handle stream_;
   std::optional<Error> error_;
 };
+
+inline void sort_pairs(CudaStream& on, const PairsToSort& pairs) {
+  on.sort_pairs(pairs);
+}
 
 }  // namespace troupe::gpu

@@ -75,6 +75,7 @@ struct HeadScoreBackward {
 
 /// sums[chunk, h * columns + c], over the chunk's rows in order.
 struct HeadScoreSums {
+  static constexpr unsigned least_blocks = 1;
   const float* grad;
   const float* x;
   std::size_t rows;
@@ -82,13 +83,21 @@ struct HeadScoreSums {
   std::size_t columns;
   std::size_t chunk_rows;
   float* sums;
+  struct Loaded {
+    float x;
+    float grad;
+  };
   TROUPE_HD void operator()(std::size_t chunk, std::size_t c) const {
     const std::size_t cols = heads * columns;
     const auto [first, end] = rows_of_chunk(chunk, chunk_rows, rows);
+    const float* const of_head = grad + c / columns;
     float sum = 0;
-    for (std::size_t r = first; r < end; ++r) {
-      sum += x[r * cols + c] * grad[r * heads + c / columns];
-    }
+    in_order<row_batch / 2, last_rows>(
+        first, end,
+        [=, this](std::size_t r) {
+          return Loaded{x[r * cols + c], of_head[r * heads]};
+        },
+        [&sum](std::size_t /*r*/, const Loaded& row) { sum += row.x * row.grad; });
     sums[chunk * cols + c] = sum;
   }
 };

@@ -26,16 +26,20 @@ struct Normalizing {
 
 /// sums[chunk, c] = sum of the squared distances of column c from its mean.
 struct ColumnSquares {
+  static constexpr unsigned least_blocks = 1;
   Normalizing norm;
   std::size_t chunk_rows;
   float* sums;
   TROUPE_HD void operator()(std::size_t chunk, std::size_t c) const {
     const auto [first, end] = rows_of_chunk(chunk, chunk_rows, norm.rows);
+    const float mean = norm.mean[c];
     float sum = 0;
-    for (std::size_t r = first; r < end; ++r) {
-      const float d = norm.x[r * norm.cols + c] - norm.mean[c];
-      sum += d * d;
-    }
+    in_order<row_batch, last_rows>(
+        first, end, [this, c](std::size_t r) { return norm.x[r * norm.cols + c]; },
+        [&sum, mean](std::size_t /*r*/, float x) {
+          const float d = x - mean;
+          sum += d * d;
+        });
     sums[chunk * norm.cols + c] = sum;
   }
 };
@@ -52,19 +56,30 @@ struct NormalizeColumns {
 
 /// sums[chunk, 2 * cols]: of grad times the normalized row, then of grad.
 struct ColumnGradientSums {
+  static constexpr unsigned least_blocks = 1;
   Normalizing norm;
   const float* grad;
   std::size_t chunk_rows;
   float* sums;
+  struct Loaded {
+    float grad;
+    float x;
+  };
   TROUPE_HD void operator()(std::size_t chunk, std::size_t c) const {
     const auto [first, end] = rows_of_chunk(chunk, chunk_rows, norm.rows);
+    const float mean = norm.mean[c];
+    const float factor = inverse_deviation(norm.variance[c]);
     float gain = 0;
     float bias = 0;
-    for (std::size_t r = first; r < end; ++r) {
-      const std::size_t i = r * norm.cols + c;
-      gain += grad[i] * ((norm.x[i] - norm.mean[c]) * inverse_deviation(norm.variance[c]));
-      bias += grad[i];
-    }
+    in_order<row_batch / 2, last_rows>(
+        first, end,
+        [this, c](std::size_t r) {
+          return Loaded{grad[r * norm.cols + c], norm.x[r * norm.cols + c]};
+        },
+        [&gain, &bias, mean, factor](std::size_t /*r*/, const Loaded& row) {
+          gain += row.grad * ((row.x - mean) * factor);
+          bias += row.grad;
+        });
     sums[chunk * 2 * norm.cols + c] = gain;
     sums[chunk * 2 * norm.cols + norm.cols + c] = bias;
   }

@@ -4,6 +4,7 @@
 #include "gpu/base/array.hpp"
 #include "gpu/nn/attention_bodies.hpp"
 #include "gpu/nn/batch_norm_bodies.hpp"
+#include "gpu/nn/finish_stage.hpp"
 #include "gpu/nn/pair_attention_stage.hpp"
 #include "gpu/nn/parameter_bodies.hpp"
 #include "gpu/nn/row_bodies.hpp"
@@ -13,7 +14,9 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <span>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -87,7 +90,7 @@ class BlockLaunches {
     const std::size_t chunks = nn::chunk_count(norm.x.rows);
     const auto partials = stream_.template array<float>(chunks * cols);
     const auto average = [&](std::span<float> out) {
-      add_partials(partials.data(), chunks, out);
+      add_partials(partials.data(), chunks, cols, out);
       stream_.for_each(cols, DivideElement{static_cast<float>(norm.x.rows), out.data()});
     };
     stream_.for_rows(
@@ -117,18 +120,22 @@ class BlockLaunches {
     }
   }
 
-  void add_partials(const float* partials, std::size_t chunks, std::span<float> sums) {
-    stream_.for_rows(1, sums.size(),
-                     ColumnSums{partials, chunks, sums.size(), std::max<std::size_t>(chunks, 1),
-                                sums.size(), sums.data()});
+  /// \param partials  [chunks, cols]  \param sums  [cols or more], 0 past the columns
+  void add_partials(const float* partials, std::size_t chunks, std::size_t cols,
+                    std::span<float> sums) {
+    stream_.for_each(sums.size(), AddChunks{partials, chunks, cols, sums.data()});
   }
 
+  static Activating activating_of(const nn::Finish& finish) {
+    return {finish.relu, finish.activation, finish.slope};
+  }
+  static Dropping dropping_of(const nn::DropoutMask& mask, std::span<const OriginalId> ids) {
+    return {mask.key.words, mask.p, mask.scale, mask.active() ? ids.data() : nullptr};
+  }
   void drop_rows(ConstMatrix x, const nn::DropoutMask& mask, std::span<const OriginalId> ids,
                  MutMatrix out) {
     if (mask.active()) {
-      stream_.for_rows(
-          out.rows, out.cols,
-          Drop{mask.key.words, mask.p, mask.scale, ids.data(), out.cols, x.data, out.data});
+      finish_rows_stage(stream_, x, {.dropping = dropping_of(mask, ids)}, out.data);
     } else if (x.data != out.data) {
       stream_.copy(x.data, out.data, x.size() * sizeof(float));
     }
@@ -149,21 +156,27 @@ class BlockLaunches {
     const nn::Path& path = term.path;
     const Edges block = edges_of(*path.block);
     const float* const x = term.source.data;
-    if (path.reach == nn::Reach::weighted_sum) {
-      stream_.for_rows(out.rows, out.cols,
-                       WeightedInEdges{block, factors_of(path.factors), x, out.cols, out.data});
-    } else if (path.reach == nn::Reach::attend) {
-      stream_.for_rows(
+    if (path.reach == nn::Reach::attend) {
+      return stream_.for_rows(
           out.rows, out.cols,
           Attend{shape_of(path.attention), heads_of(path.attention, term.source.cols, out.cols),
                  path.weights.data, x, out.data});
-    } else if (path.aggregator == nn::Aggregator::max) {
-      std::uint32_t* const argmax = term.argmax.empty() ? nullptr : term.argmax.data();
-      stream_.for_rows(out.rows, out.cols, MaxInEdges{block, x, out.cols, out.data, argmax});
-    } else {
-      const bool mean = path.aggregator == nn::Aggregator::mean;
-      stream_.for_rows(out.rows, out.cols, SumInEdges{block, x, out.cols, mean, out.data});
     }
+    std::uint32_t* const argmax = term.argmax.empty() ? nullptr : term.argmax.data();
+    by_width(in_fours(out.cols, {x, out.data, argmax}), [&](auto width) {
+      const std::size_t packs = out.cols / width();
+      if (path.reach == nn::Reach::weighted_sum) {
+        stream_.for_rows(
+            out.rows, packs,
+            WeightedInEdges<width()>{block, factors_of(path.factors), x, out.cols, out.data});
+      } else if (path.aggregator == nn::Aggregator::max) {
+        stream_.for_rows(out.rows, packs,
+                         MaxInEdges<width()>{block, x, out.cols, out.data, argmax});
+      } else {
+        const bool mean = path.aggregator == nn::Aggregator::mean;
+        stream_.for_rows(out.rows, packs, SumInEdges<width()>{block, x, out.cols, mean, out.data});
+      }
+    });
   }
 
   void add_term(const nn::TermWork& term, MutMatrix rows, bool add) {
@@ -187,38 +200,48 @@ class BlockLaunches {
     }
   }
 
+  template <class Back>
+  void pass_back(const Back& back, ConstMatrix kept, MutMatrix grad) {
+    by_width(in_fours(grad.size(), {kept.data, grad.data}), [&](auto width) {
+      stream_.for_each(grad.size() / width(), PassBack<Back, width()>{back, kept.data, grad.data});
+    });
+  }
   void activation_backward(const nn::Finish& finish, const nn::FinishState& state, MutMatrix grad) {
+    if (finish.relu) {
+      return pass_back(ReluBackward{finish.mask.scale}, state.output, grad);
+    }
     if (finish.mask.active()) {
       drop_rows(grad, finish.mask, finish.ids, grad);
     }
     if (finish.activation == nn::Activation::gelu) {
-      stream_.for_each(grad.size(), GeluBackward{state.conv.data, grad.data});
+      pass_back(GeluBackward{}, state.conv, grad);
     } else if (finish.activates()) {
-      stream_.for_each(grad.size(),
-                       ActivateBackward{finish.activation, finish.slope, state.output.data,
-                                        finish.mask.scale, grad.data});
+      pass_back(ActivateBackward{finish.activation, finish.slope, finish.mask.scale}, state.output,
+                grad);
     }
   }
 
-  void put_finish(const nn::Finish& finish, const nn::FinishState& state, MutMatrix conv,
-                  MutMatrix out) {
+  /// The end of a combination, from its sum without the bias.
+  void put_finish(const nn::Finish& finish, const nn::FinishState& state,
+                  std::span<const float> bias, MutMatrix conv, MutMatrix out) {
+    if ((finish.l2 || finish.norm()) && !bias.empty()) {
+      finish_rows_stage(stream_, conv, {.bias = bias}, conv.data);
+      bias = {};
+    }
     if (finish.l2) {
-      stream_.for_each(conv.rows, L2Normalize{conv.cols, conv.data, state.lengths.data()});
+      divide_by_length_stage(stream_, conv, state.lengths);
     }
-    const float* activated = conv.data;
+    FinishPass pass{.bias = bias,
+                    .activating = activating_of(finish),
+                    .dropping = dropping_of(finish.mask, finish.ids)};
     if (finish.norm()) {
-      stream_.for_each(conv.rows,
-                       LayerNorm{conv.data, finish.norm_gain.data(), finish.norm_bias.data(),
-                                 conv.cols, state.stats.data(), out.data});
-      activated = out.data;
+      norm_stats_stage(stream_, conv, state.stats);
+      pass.normed = {state.stats.data(), finish.norm_gain.data(), finish.norm_bias.data()};
     }
-    if (finish.relu) {
-      stream_.for_each(out.size(), Relu{activated, out.data});
-    } else if (finish.activates()) {
-      stream_.for_each(out.size(), Activate{finish.activation, finish.slope, activated, out.data});
-    }
-    if (finish.mask.active()) {
-      drop_rows(out, finish.mask, finish.ids, out);
+    // Backward needs the sum itself, where it is not overwritten.
+    pass.sum = bias.empty() || conv.data == out.data ? nullptr : conv.data;
+    if (!bias.empty() || finish.norm() || finish.activates() || finish.mask.active()) {
+      finish_rows_stage(stream_, conv, pass, out.data);
     }
   }
 
@@ -256,39 +279,64 @@ class BlockLaunches {
 
   void add_out_edges(const nn::UseWork& use, std::size_t first, MutMatrix rows, bool add) {
     const nn::Path& path = use.path;
-    OutEdges out_edges = out_edges_of(*use.by_source);
+    const OutEdges out_edges = out_edges_of(*use.by_source);
     // Bodies count rows from the first source.
     float* const from_start = rows.data - first * rows.cols;
-    const auto launch = [&](auto body) {
-      stream_.for_rows(rows.rows, rows.cols, Shifted<decltype(body)>{body, first});
+    const auto launch = [&](std::size_t cols, auto body) {
+      stream_.for_rows(rows.rows, cols, Shifted<decltype(body)>{body, first});
     };
-    if (path.reach == nn::Reach::weighted_sum) {
-      launch(WeightedOutEdges{out_edges, factors_of(path.factors), use.grad.data, use.grad.rows,
-                              rows.cols, from_start, add});
-    } else if (path.reach == nn::Reach::attend) {
-      launch(AttendBackward{shape_of(path.attention),
+    if (path.reach == nn::Reach::attend) {
+      launch(rows.cols,
+             AttendBackward{shape_of(path.attention),
                             heads_of(path.attention, rows.cols, use.grad.cols), out_edges,
                             path.weights.data, use.grad.data, from_start, add});
     } else if (path.reach == nn::Reach::pair) {
-      launch(PairSource{pairs_of(*use.pair), out_edges, use.grad.data, from_start, add});
+      launch(rows.cols, PairSource{pairs_of(*use.pair), out_edges, use.grad.data, from_start, add});
     } else if (path.reach == nn::Reach::attention) {
-      launch(SoftmaxSource{shape_of(path.attention), out_edges, use.grad.data, from_start, add});
+      launch(rows.cols,
+             SoftmaxSource{shape_of(path.attention), out_edges, use.grad.data, from_start, add});
     } else {
-      launch(SumOutEdges{out_edges, passing_of(path.aggregator), use.grad.data, use.argmax.data(),
-                         rows.cols, from_start, add});
+      const bool max = path.reach == nn::Reach::aggregate && path.aggregator == nn::Aggregator::max;
+      by_width(in_fours(rows.cols, {use.grad.data, rows.data, max ? use.argmax.data() : nullptr}),
+               [&](auto width) {
+                 const std::size_t packs = rows.cols / width();
+                 if (path.reach == nn::Reach::weighted_sum) {
+                   launch(packs, WeightedOutEdges<width()>{out_edges, factors_of(path.factors),
+                                                           use.grad.data, use.grad.rows, rows.cols,
+                                                           from_start, add});
+                 } else {
+                   by_passing(path.aggregator, [&](auto how) {
+                     launch(packs,
+                            SumOutEdges<how(), width()>{out_edges, use.grad.data, use.argmax.data(),
+                                                        rows.cols, from_start, add});
+                   });
+                 }
+               });
     }
   }
 
-  static Passing passing_of(nn::Aggregator aggregator) {
+  /// Calls launch(how aggregation's gradient reaches a source, as a type).
+  template <class Launch>
+  static void by_passing(nn::Aggregator aggregator, const Launch& launch) {
     switch (aggregator) {
       case nn::Aggregator::max:
-        return Passing::max;
+        return launch(std::integral_constant<Passing, Passing::max>());
       case nn::Aggregator::sum:
-        return Passing::sum;
+        return launch(std::integral_constant<Passing, Passing::sum>());
       case nn::Aggregator::mean:
         break;
     }
-    return Passing::mean;
+    launch(std::integral_constant<Passing, Passing::mean>());
+  }
+
+  /// sums[s] of the products of `size` elements of both from s * size on, or of what is there of them.
+  /// \param a_step  `size`, or 0: all sums are of the same elements of `a`
+  void sum_products(const float* a, std::size_t a_step, std::span<const float> b, std::size_t size,
+                    std::span<float> sums) {
+    const auto lanes = stream_.template array<float>(sums.size() * sum_lanes);
+    stream_.for_rows(sums.size(), sum_lanes,
+                     ProductLanes{a, a_step, b.data(), size, b.size(), lanes.data()});
+    stream_.for_each(sums.size(), AddLanes{lanes.data(), sums.data()});
   }
 
   Stream stream_;

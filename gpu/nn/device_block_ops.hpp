@@ -4,6 +4,7 @@
 /// (emulated_block_ops.hpp) and CUDA's (cuda_block_ops.cu). Sums have the CPU's order, so that all but
 /// products and exponentials have its bits; on the emulated device those too.
 #include "gpu/base/array.hpp"
+#include "gpu/base/sort_pairs.hpp"
 #include "gpu/nn/block_launches.hpp"
 #include "gpu/nn/learning_stage.hpp"
 #include "runtime/nn/ops/block_ops.hpp"
@@ -58,44 +59,44 @@ class DeviceBlockOps final : public nn::BlockOps,
       add_term(term, combination.conv, add);
       add = true;
     }
-    const MutMatrix rows = combination.conv;
-    if (!combination.bias.empty()) {
-      stream_.for_rows(rows.rows, rows.cols,
-                       AddBias{combination.bias.data(), rows.cols, rows.data});
-    }
-    put_finish(combination.finish, combination.state, rows, combination.out);
+    put_finish(combination.finish, combination.state, combination.bias, combination.conv,
+               combination.out);
   }
 
   std::span<const float> finish_backward(Executor& /*executor*/, const nn::Finish& finish,
                                          const nn::FinishState& state, MutMatrix grad) override {
     const std::size_t cols = grad.cols;
     const std::size_t chunks = nn::chunk_count(grad.rows);
-    const std::size_t pitch = 3 * cols;
+    const std::size_t pitch = finish.norm() ? 3 * cols : cols;
     const auto partials = stream_.template array<float>(chunks * pitch);
-    if (finish.relu) {
-      stream_.for_each(grad.size(), ReluBackward{state.output.data, finish.mask.scale, grad.data});
+    if (finish.relu && !finish.norm() && !finish.l2) {
+      stream_.for_rows(chunks, cols,
+                       PassBackWithSums<ReluBackward>{{finish.mask.scale},
+                                                      state.output.data,
+                                                      grad.data,
+                                                      grad.rows,
+                                                      cols,
+                                                      nn::chunk_rows,
+                                                      partials.data()});
     } else {
       activation_backward(finish, state, grad);
+      if (finish.norm()) {
+        stream_.for_rows(chunks, cols,
+                         NormSums{state.conv.data, state.stats.data(), grad.data, grad.rows, cols,
+                                  nn::chunk_rows, pitch, partials.data() + cols});
+        norm_backward_stage(stream_, finish, state, grad);
+      }
+      if (finish.l2) {
+        length_backward_stage(stream_, state, grad);
+      }
+      stream_.for_rows(
+          chunks, cols,
+          ColumnSums{grad.data, grad.rows, cols, nn::chunk_rows, pitch, partials.data()});
     }
-    if (finish.norm()) {
-      stream_.for_rows(chunks, cols,
-                       NormSums{state.conv.data, state.stats.data(), grad.data, grad.rows, cols,
-                                nn::chunk_rows, pitch, partials.data() + cols});
-      stream_.for_each(grad.rows, LayerNormBackward{state.conv.data, state.stats.data(),
-                                                    finish.norm_gain.data(), cols, grad.data});
-    } else {
-      stream_.zero(partials.data(), partials.size_bytes());
-    }
-    if (finish.l2) {
-      stream_.for_each(grad.rows,
-                       L2Backward{state.conv.data, state.lengths.data(), cols, grad.data});
-    }
-    stream_.for_rows(
-        chunks, cols,
-        ColumnSums{grad.data, grad.rows, cols, nn::chunk_rows, pitch, partials.data()});
-    column_sums_ = stream_.template array<float>(pitch);
-    add_partials(partials.data(), chunks, {column_sums_.data(), pitch});
-    return {column_sums_.data(), pitch};
+    column_sums_ = stream_.template array<float>(3 * cols);
+    const std::span<float> sums{column_sums_.data(), 3 * cols};
+    add_partials(partials.data(), chunks, pitch, sums);
+    return sums;
   }
 
   void weight_gradient(Executor& /*executor*/, ConstMatrix grad, ConstMatrix x,
@@ -113,18 +114,24 @@ class DeviceBlockOps final : public nn::BlockOps,
       const nn::EdgesBySource::Lists lists = work.by_source->prepare(*work.block);
       const Edges edges = edges_of(*work.block);
       const std::size_t count = lists.edges.size();
-      const auto keys = stream_.template array<std::uint32_t>(count);
-      const auto destinations = stream_.template array<std::uint32_t>(count);
-      const auto order = stream_.template array<std::uint32_t>(count);
+      const std::uint32_t first = work.block->first_edge();
+      const auto place = [&] { return stream_.template array<std::uint32_t>(count); };
+      const auto positions = place();
+      const auto destinations = place();
+      const auto sorted_sources = place();
+      const auto sorted_positions = place();
+      stream_.for_each(work.block->num_dst,
+                       SpreadDestination{edges, first, positions.data(), destinations.data(),
+                                         lists.inverse_degree.data()});
+      sort_pairs(stream_,
+                 PairsToSort{edges.sources + first, positions.data(), count, work.block->num_src,
+                             sorted_sources.data(), sorted_positions.data()});
+      const std::size_t ends = lists.offsets.size();
       stream_.for_each(
-          work.block->num_dst,
-          SpreadDestination{edges, keys.data(), destinations.data(), lists.inverse_degree.data()});
-      stream_.stable_order(keys.data(), count, work.block->num_src, order.data());
-      stream_.for_each(count, PlaceEdge{order.data(), destinations.data(), edges.offsets,
-                                        lists.destinations.data(), lists.edges.data()});
-      stream_.for_each(lists.offsets.size(),
-                       FindOffset{keys.data(), order.data(), static_cast<std::uint32_t>(count),
-                                  lists.offsets.data()});
+          std::max(count, ends),
+          PlaceEdges{sorted_sources.data(), sorted_positions.data(), destinations.data(), first,
+                     static_cast<std::uint32_t>(count), static_cast<std::uint32_t>(ends),
+                     lists.destinations.data(), lists.edges.data(), lists.offsets.data()});
     }
   }
 
@@ -161,7 +168,7 @@ class DeviceBlockOps final : public nn::BlockOps,
     stream_.for_rows(chunks, grad_vectors.size(),
                      HeadScoreSums{grad.data, x.data, grad.rows, grad_vectors.rows,
                                    grad_vectors.cols, nn::chunk_rows, partials.data()});
-    add_partials(partials.data(), chunks, grad_vectors.flat());
+    add_partials(partials.data(), chunks, grad_vectors.size(), grad_vectors.flat());
   }
 
   void attention(Executor& /*executor*/, const AttentionWork& work) override {
@@ -218,7 +225,7 @@ class DeviceBlockOps final : public nn::BlockOps,
     const auto partials = stream_.template array<float>(chunks * grad_vectors.size());
     stream_.for_rows(chunks, grad_vectors.size(),
                      PairVectorSums{pairs_of(part), grad.data, nn::chunk_rows, partials.data()});
-    add_partials(partials.data(), chunks, grad_vectors.flat());
+    add_partials(partials.data(), chunks, grad_vectors.size(), grad_vectors.flat());
   }
 
   void batch_norm(Executor& /*executor*/, const nn::BatchNorm& norm, const nn::FinishState& state,
@@ -227,7 +234,7 @@ class DeviceBlockOps final : public nn::BlockOps,
       batch_statistics(norm);
     }
     stream_.for_rows(out.rows, out.cols, NormalizeColumns{normalizing(norm), out.data});
-    put_finish(norm.after, state, out, out);
+    put_finish(norm.after, state, {}, out, out);
   }
   std::span<const float> batch_norm_backward(Executor& executor, const nn::BatchNorm& norm,
                                              const nn::FinishState& state,
@@ -240,7 +247,7 @@ class DeviceBlockOps final : public nn::BlockOps,
         chunks, grad.cols,
         ColumnGradientSums{normalizing(norm), grad.data, nn::chunk_rows, partials.data()});
     column_sums_ = stream_.template array<float>(pitch);
-    add_partials(partials.data(), chunks, {column_sums_.data(), pitch});
+    add_partials(partials.data(), chunks, pitch, {column_sums_.data(), pitch});
     stream_.for_rows(grad.rows, grad.cols,
                      NormalizeBackward{normalizing(norm), column_sums_.data(), grad.data});
     return {column_sums_.data(), pitch};
@@ -253,8 +260,7 @@ class DeviceBlockOps final : public nn::BlockOps,
   }
   void mix_coefficients_gradient(ConstMatrix grad, ConstMatrix bases,
                                  std::span<float> grad_coefficients) override {
-    stream_.for_each(grad_coefficients.size(),
-                     BasisProduct{grad.data, bases.data, grad.size(), grad_coefficients.data()});
+    sum_products(grad.data, 0, bases.flat(), grad.size(), grad_coefficients);
   }
   void mix_bases_gradient(ConstMatrix grad, std::span<const float> coefficients,
                           MutMatrix grad_bases) override {
@@ -265,9 +271,9 @@ class DeviceBlockOps final : public nn::BlockOps,
                        std::span<float> sum) override {
     const std::size_t chunks = nn::chunk_count(grad.rows);
     const auto partials = stream_.template array<float>(chunks);
-    stream_.for_each(chunks, ChunkProduct{grad.data, x.data, grad.rows, grad.cols, nn::chunk_rows,
-                                          partials.data()});
-    add_partials(partials.data(), chunks, sum);
+    const std::size_t size = nn::chunk_rows * grad.cols;
+    sum_products(grad.data, size, {x.data, grad.size()}, size, {partials.data(), chunks});
+    add_partials(partials.data(), chunks, 1, sum);
   }
 
   void head_products(Executor& /*executor*/, ConstMatrix x, ConstMatrix weights,
@@ -362,6 +368,7 @@ class DeviceBlockOps final : public nn::BlockOps,
   using Launches::reached_by;
   using Launches::shape_of;
   using Launches::stream_;
+  using Launches::sum_products;
   using Launches::weights_of;
 
   Array<float> column_sums_;

@@ -3,6 +3,7 @@
 /// Kernel bodies of losses over seeds, of clipping and of optimizers (runtime/nn/ops/{loss,seed_loss,
 /// optimizer_step}.hpp, runtime/nn/clip.hpp), with their bits but for exponentials and logarithms.
 #include "gpu/base/shared.hpp"
+#include "gpu/nn/loads_ahead.hpp"
 #include "runtime/nn/clip.hpp"
 #include "runtime/nn/ops/loss.hpp"
 #include "runtime/nn/ops/optimizer_step.hpp"
@@ -30,22 +31,36 @@ struct SeedSoftmax {
   const double* sums;    ///< [seeds]
 };
 
+/// These, and the seeds' terms: 0 for seeds without a label.
 struct SeedExponentials {
+  static constexpr unsigned least_blocks = 1;
   SeedTerms at;
+  const std::int64_t* labels;
   float* largest;
   double* sums;
   TROUPE_HD void operator()(std::size_t seed) const {
-    float most = at.value(seed, 0);
-    for (std::size_t c = 1; c < at.cols; ++c) {
-      const float logit = at.value(seed, c);
-      most = most < logit ? logit : most;
-    }
+    const float* const row = at.rows + at.row_of_seed[seed] * at.cols;
+    float most = row[0];
+    in_order<16, 8>(
+        std::size_t{1}, at.cols, [row](std::size_t c) { return row[c]; },
+        [&most](std::size_t /*c*/, float logit) { most = most < logit ? logit : most; });
+    // The exponentials of a batch do not wait for each other either.
     double sum = 0;
-    for (std::size_t c = 0; c < at.cols; ++c) {
-      sum += exp(static_cast<double>(at.value(seed, c)) - static_cast<double>(most));
-    }
+    in_order<4, 4>(
+        std::size_t{0}, at.cols,
+        [row, most](std::size_t c) {
+          return exp(static_cast<double>(row[c]) - static_cast<double>(most));
+        },
+        [&sum](std::size_t /*c*/, double exponential) { sum += exponential; });
     largest[seed] = most;
     sums[seed] = sum;
+    const std::int64_t label = labels[seed];
+    double term = 0;
+    if (label != -1) {
+      const float logit = row[static_cast<std::size_t>(label)];
+      term = log(sum) + static_cast<double>(most) - static_cast<double>(logit);
+    }
+    at.terms[seed] = term;
   }
 };
 
@@ -61,21 +76,6 @@ struct CrossEntropyGradient {
     const bool is_label = static_cast<std::int64_t>(c) == labels[seed];
     at.grad[seed * at.cols + c] =
         labels[seed] == -1 ? 0.0F : static_cast<float>(probability - (is_label ? 1.0 : 0.0));
-  }
-};
-
-struct CrossEntropyTerm {
-  SeedTerms at;
-  SeedSoftmax softmax;
-  const std::int64_t* labels;
-  TROUPE_HD void operator()(std::size_t seed) const {
-    if (labels[seed] == -1) {
-      at.terms[seed] = 0;
-      return;
-    }
-    const float logit = at.value(seed, static_cast<std::size_t>(labels[seed]));
-    at.terms[seed] = log(softmax.sums[seed]) + static_cast<double>(softmax.largest[seed]) -
-                     static_cast<double>(logit);
   }
 };
 
@@ -145,50 +145,58 @@ struct SumOfSeeds {
 
 /// One element after the other, by one thread.
 struct SumInOrder {
+  static constexpr unsigned least_blocks = 1;
   const double* terms;
   std::size_t count;
   double* sum;
   TROUPE_HD void operator()(std::size_t /*one*/) const {
     double total = 0;
-    for (std::size_t i = 0; i < count; ++i) {
-      total += terms[i];
-    }
+    in_order<32, 8>(
+        std::size_t{0}, count, [this](std::size_t i) { return terms[i]; },
+        [&total](std::size_t /*i*/, double term) { total += term; });
     *sum = total;
   }
 };
 
 /// sums[chunk, lane] of the squares of every clip_lanes-th element of the chunk.
 struct SquaresOfLane {
+  static constexpr unsigned least_blocks = 1;
   const float* values;
   std::size_t count;
   double* sums;
   TROUPE_HD void operator()(std::size_t chunk, std::size_t lane) const {
     const std::size_t first = chunk * nn::clip_chunk;
     const std::size_t end = first + nn::clip_chunk < count ? first + nn::clip_chunk : count;
+    const float* const from = values + first + lane;
+    const std::size_t of_lane =
+        first + lane < end ? (end - first - lane + nn::clip_lanes - 1) / nn::clip_lanes : 0;
     double sum = 0;
-    for (std::size_t i = first + lane; i < end; i += nn::clip_lanes) {
-      const double value = values[i];
-      sum += value * value;
-    }
+    in_order<32, 8>(
+        std::size_t{0}, of_lane, [from](std::size_t k) { return from[k * nn::clip_lanes]; },
+        [&sum](std::size_t /*k*/, float element) {
+          const double value = element;
+          sum += value * value;
+        });
     sums[chunk * nn::clip_lanes + lane] = sum;
   }
 };
 
 /// What the gradient is multiplied by.
 struct ClipFactor {
+  static constexpr unsigned least_blocks = 1;
   const double* sums;
   std::size_t chunks;
   double limit;
   float* factor;
   TROUPE_HD void operator()(std::size_t /*one*/) const {
     double total = 0;
-    for (std::size_t chunk = 0; chunk < chunks; ++chunk) {
-      double of_chunk = 0;
-      for (std::size_t lane = 0; lane < nn::clip_lanes; ++lane) {
-        of_chunk += sums[chunk * nn::clip_lanes + lane];
-      }
-      total += of_chunk;
-    }
+    double of_chunk = 0;
+    in_order<4 * nn::clip_lanes, nn::clip_lanes>(
+        std::size_t{0}, chunks * nn::clip_lanes, [this](std::size_t k) { return sums[k]; },
+        [&total, &of_chunk](std::size_t k, double of_lane) {
+          of_chunk = (k % nn::clip_lanes == 0 ? 0.0 : of_chunk) + of_lane;
+          total = k % nn::clip_lanes == nn::clip_lanes - 1 ? total + of_chunk : total;
+        });
     *factor = static_cast<float>(nn::clip_factor(sqrt(total), limit));
   }
 };

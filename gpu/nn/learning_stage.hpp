@@ -15,9 +15,8 @@ void cross_entropy_stage(Stream& on, const SeedTerms& at, std::span<const std::i
   const auto largest = on.template array<float>(labels.size());
   const auto sums = on.template array<double>(labels.size());
   const SeedSoftmax softmax{largest.data(), sums.data()};
-  on.for_each(labels.size(), SeedExponentials{at, largest.data(), sums.data()});
+  on.for_each(labels.size(), SeedExponentials{at, labels.data(), largest.data(), sums.data()});
   on.for_rows(labels.size(), at.cols, CrossEntropyGradient{at, softmax, labels.data()});
-  on.for_each(labels.size(), CrossEntropyTerm{at, softmax, labels.data()});
 }
 
 template <class Stream>

@@ -180,6 +180,7 @@ struct PairSource {
 
 /// sums[chunk, v] of the vectors' elements, over the chunk's destinations in order.
 struct PairVectorSums {
+  static constexpr unsigned least_blocks = 1;
   Pairs part;
   const float* grad;
   std::size_t chunk_rows;
@@ -189,16 +190,38 @@ struct PairVectorSums {
     const auto [first, end] = rows_of_chunk(chunk, chunk_rows, part.shape.destinations);
     float sum = 0;
     for (std::size_t i = first; i < end; ++i) {
-      part.shape.each_edge(i, [&](std::size_t row, std::size_t j) {
-        const float g = grad[row * part.shape.heads + h];
-        if (part.dynamic) {
-          sum += g * leaky_relu(part.sum_at(row, j, i, v), part.slope);
-        } else {
-          sum += g * part.scale * part.product(j, i, h);
-        }
-      });
+      add_edges_of(i, h, v, sum);
     }
     sums[chunk * part.shape.heads * part.vector_cols() + v] = sum;
+  }
+
+ private:
+  struct Term {
+    float value;
+    bool counts;
+  };
+  TROUPE_HD float term(std::size_t row, std::size_t j, std::size_t i, std::size_t h,
+                       std::size_t v) const {
+    const float g = grad[row * part.shape.heads + h];
+    return part.dynamic ? g * leaky_relu(part.sum_at(row, j, i, v), part.slope)
+                        : g * part.scale * part.product(j, i, h);
+  }
+  /// As Attending::each_edge().
+  TROUPE_HD void add_edges_of(std::size_t i, std::size_t h, std::size_t v, float& sum) const {
+    const Attending& shape = part.shape;
+    const std::uint32_t first_edge = shape.block.offsets[0];
+    gather_in_order<last_edges, last_edges>(
+        shape.block.offsets[i], shape.block.offsets[i + 1],
+        [&shape](std::uint32_t e) -> std::size_t { return shape.block.sources[e]; },
+        [=, this](std::uint32_t e, std::size_t j) {
+          return Term{term(e - first_edge, j, i, h, v), !part.shape.one_loop || j != i};
+        },
+        [&sum](std::uint32_t /*e*/, const Term& of_edge) {
+          sum = of_edge.counts ? sum + of_edge.value : sum;
+        });
+    if (shape.one_loop) {
+      sum += term(shape.edges + i, i, i, h, v);
+    }
   }
 };
 

@@ -24,16 +24,34 @@ struct MixBases {
   }
 };
 
-/// out[b] = sum of the products of `grad` and block b of `bases`.
-struct BasisProduct {
-  const float* grad;
-  const float* bases;
+/// Products of two arrays are summed up as lane_sum() does, a thread a lane. Sum s is of `size` elements
+/// from s * size on, or of what is there of them.
+struct ProductLanes {
+  static constexpr unsigned least_blocks = 1;
+  const float* a;
+  std::size_t a_step;  ///< from a sum's elements to the next one's: `size`, or 0
+  const float* b;
   std::size_t size;
-  float* out;
-  TROUPE_HD void operator()(std::size_t b) const {
-    const float* a = grad;
-    const float* of_block = bases + b * size;
-    out[b] = lane_sum(size, [a, of_block](std::size_t i) { return a[i] * of_block[i]; });
+  std::size_t end;  ///< of the elements of all sums
+  float* lanes;     ///< [sums, sum_lanes]
+  struct Loaded {
+    float a;
+    float b;
+  };
+  TROUPE_HD void operator()(std::size_t s, std::size_t lane) const {
+    const float* const x = a + s * a_step + lane;
+    const float* const y = b + s * size + lane;
+    const std::size_t left = end - s * size;
+    const std::size_t count = left < size ? left : size;
+    const std::size_t of_lane = lane < count ? (count - lane + sum_lanes - 1) / sum_lanes : 0;
+    float sum = 0;
+    in_order<row_batch / 2, last_rows>(
+        std::size_t{0}, of_lane,
+        [x, y](std::size_t k) {
+          return Loaded{x[k * sum_lanes], y[k * sum_lanes]};
+        },
+        [&sum](std::size_t /*k*/, const Loaded& loaded) { sum += loaded.a * loaded.b; });
+    lanes[s * sum_lanes + lane] = sum;
   }
 };
 
@@ -44,22 +62,6 @@ struct SpreadToBases {
   float* out;
   TROUPE_HD void operator()(std::size_t b, std::size_t i) const {
     out[b * size + i] = grad[i] * coefficients[b];
-  }
-};
-
-/// sums[chunk] = sum of the products of the elements of the chunk's rows.
-struct ChunkProduct {
-  const float* a;
-  const float* b;
-  std::size_t rows;
-  std::size_t cols;
-  std::size_t chunk_rows;
-  float* sums;
-  TROUPE_HD void operator()(std::size_t chunk) const {
-    const auto [first, end] = rows_of_chunk(chunk, chunk_rows, rows);
-    const float* x = a + first * cols;
-    const float* y = b + first * cols;
-    sums[chunk] = lane_sum((end - first) * cols, [x, y](std::size_t i) { return x[i] * y[i]; });
   }
 };
 
@@ -103,6 +105,7 @@ struct Gate {
 
 /// sums[chunk], element after element.
 struct GateSums {
+  static constexpr unsigned least_blocks = 1;
   const float* grad;
   const float* fresh;
   const float* old;
@@ -110,18 +113,27 @@ struct GateSums {
   std::size_t cols;
   std::size_t chunk_rows;
   float* sums;
+  struct Loaded {
+    float grad;
+    float fresh;
+    float old;
+  };
   TROUPE_HD void operator()(std::size_t chunk) const {
     const auto [first, end] = rows_of_chunk(chunk, chunk_rows, rows);
     float sum = 0;
-    for (std::size_t i = first * cols; i < end * cols; ++i) {
-      sum += grad[i] * (fresh[i] - old[i]);
-    }
+    in_order<row_batch / 2, last_rows>(
+        first * cols, end * cols,
+        [this](std::size_t i) {
+          return Loaded{grad[i], fresh[i], old[i]};
+        },
+        [&sum](std::size_t /*i*/, const Loaded& at) { sum += at.grad * (at.fresh - at.old); });
     sums[chunk] = sum;
   }
 };
 
 /// The gate's gradient, from the sums of chunks.
 struct GateGradient {
+  static constexpr unsigned least_blocks = 1;
   const float* gate;
   const float* sums;
   std::size_t chunks;
@@ -129,9 +141,9 @@ struct GateGradient {
   TROUPE_HD void operator()(std::size_t /*one*/) const {
     const float share = gate_share_of(gate);
     float sum = 0;
-    for (std::size_t chunk = 0; chunk < chunks; ++chunk) {
-      sum += sums[chunk];
-    }
+    in_order<row_batch, last_rows>(
+        std::size_t{0}, chunks, [this](std::size_t chunk) { return sums[chunk]; },
+        [&sum](std::size_t /*chunk*/, float of_chunk) { sum += of_chunk; });
     *out = sum * share * (1 - share);
   }
 };

@@ -1,20 +1,22 @@
 #pragma once
 /// \file row_bodies.hpp
-/// Kernel bodies of operations on rows (runtime/nn/ops/{finish,row_ops,dropout,linear}.hpp), with their
+/// Kernel bodies of operations on rows (runtime/nn/ops/{finish,row_ops,linear}.hpp), with their
 /// bits: same order of sums, one element or one row a call. Matrices are row-major.
+#include "gpu/base/launch_shape.hpp"
 #include "gpu/base/shared.hpp"
-#include "runtime/base/ids.hpp"
-#include "runtime/base/philox.hpp"
+#include "gpu/nn/loads_ahead.hpp"
 #include "runtime/nn/ops/row_ops.hpp"
 
 #include <cmath>
 
 namespace troupe::gpu {
 
+inline constexpr std::size_t sum_lanes = 16;
+
 /// Sum of term(0) … term(n - 1): 16 running sums, then those in order.
 template <class Term>
 TROUPE_HD float lane_sum(std::size_t n, const Term& term) {
-  constexpr std::size_t lanes = 16;
+  constexpr std::size_t lanes = sum_lanes;
   float sums[lanes] = {};
   for (std::size_t first = 0; first < n; first += lanes) {
     TROUPE_UNROLL
@@ -32,6 +34,31 @@ TROUPE_HD float lane_sum(std::size_t n, const Term& term) {
   return total;
 }
 
+/// The end of lane_sum(): the running sums in order. \param lanes  [sum_lanes], aligned to four
+TROUPE_HD inline float total_of_lanes(const float* lanes) {
+  Floats<4> fours[sum_lanes / 4];
+  TROUPE_UNROLL
+  for (std::size_t i = 0; i < sum_lanes / 4; ++i) {
+    fours[i] = read_columns<4>(lanes + 4 * i);
+  }
+  float total = 0;
+  TROUPE_UNROLL
+  for (std::size_t i = 0; i < sum_lanes; ++i) {
+    total += fours[i / 4].of[i % 4];
+  }
+  return total;
+}
+
+/// sums[s] of its lanes.
+struct AddLanes {
+  static constexpr unsigned least_blocks = 1;
+  const float* lanes;
+  float* sums;
+  TROUPE_HD void operator()(std::size_t s) const {
+    sums[s] = total_of_lanes(lanes + s * sum_lanes);
+  }
+};
+
 /// What is at `at` becomes `value`, or grows by it.
 TROUPE_HD inline void put(float* at, float value, bool add) {
   *at = add ? *at + value : value;
@@ -40,6 +67,7 @@ TROUPE_HD inline void put(float* at, float value, bool add) {
 /// A body on rows from `first` on.
 template <class Body>
 struct Shifted {
+  static constexpr unsigned least_blocks = least_blocks_of<Body>();
   Body body;
   std::size_t first;
   TROUPE_HD void operator()(std::size_t r, std::size_t c) const { body(first + r, c); }
@@ -87,188 +115,6 @@ struct PutScaled {
   }
 };
 
-struct AddBias {
-  const float* bias;
-  std::size_t cols;
-  float* y;
-  TROUPE_HD void operator()(std::size_t r, std::size_t c) const { y[r * cols + c] += bias[c]; }
-};
-
-/// y = max(x, 0); NaN stays.
-struct Relu {
-  const float* x;
-  float* y;
-  TROUPE_HD void operator()(std::size_t i) const { y[i] = x[i] < 0.0F ? 0.0F : x[i]; }
-};
-
-/// \param y  what came out, dropout included
-struct ReluBackward {
-  const float* y;
-  float scale;
-  float* grad;
-  TROUPE_HD void operator()(std::size_t i) const {
-    const float passed = grad[i] * scale;
-    grad[i] = y[i] <= 0.0F ? 0.0F : passed;
-  }
-};
-
-TROUPE_HD inline float normal_below(float x) {
-  return 0.5F * (1.0F + erff(x * 0.707106781186547524F));
-}
-
-/// All but ReLU.
-struct Activate {
-  nn::Activation activation;
-  float slope;
-  const float* x;
-  float* y;
-  TROUPE_HD void operator()(std::size_t i) const {
-    const float value = x[i];
-    if (activation == nn::Activation::gelu) {
-      y[i] = value * normal_below(value);
-    } else if (activation == nn::Activation::elu) {
-      y[i] = value > 0.0F ? value : expm1f(value);
-    } else {
-      y[i] = value > 0.0F ? value : value * slope;
-    }
-  }
-};
-
-/// Of ELU and leaky ReLU. \param y  what came out, dropout included
-struct ActivateBackward {
-  nn::Activation activation;
-  float slope;
-  const float* y;
-  float scale;
-  float* grad;
-  TROUPE_HD void operator()(std::size_t i) const {
-    const float below = activation == nn::Activation::elu ? y[i] / scale + 1.0F : slope;
-    grad[i] *= y[i] > 0.0F ? 1.0F : below;
-  }
-};
-
-struct GeluBackward {
-  const float* x;
-  float* grad;
-  TROUPE_HD void operator()(std::size_t i) const {
-    const float value = x[i];
-    const float density = expf(-0.5F * value * value) * 0.398942280401432678F;
-    grad[i] *= normal_below(value) + value * density;
-  }
-};
-
-/// out = x where the uniform number made of the column's word is >= p, scaled; else 0.
-struct Drop {
-  PhiloxKey key;
-  float p;
-  float scale;
-  const OriginalId* ids;
-  std::size_t cols;
-  const float* x;
-  float* out;
-  TROUPE_HD void operator()(std::size_t r, std::size_t c) const {
-    const std::uint64_t id = static_cast<std::uint64_t>(ids[r]);
-    const auto words =
-        philox4x32_10({static_cast<std::uint32_t>(id), static_cast<std::uint32_t>(id >> 32),
-                       static_cast<std::uint32_t>(c / 4), 0},
-                      key);
-    const std::size_t word = c % 4;
-    const std::uint32_t drawn = word == 0   ? words[0]
-                                : word == 1 ? words[1]
-                                : word == 2 ? words[2]
-                                            : words[3];
-    const std::size_t i = r * cols + c;
-    const float kept = x[i] * scale;
-    out[i] = unit_float(drawn) >= p ? kept : 0.0F;
-  }
-};
-
-/// As layer_norm_rows().
-struct LayerNorm {
-  const float* x;
-  const float* gain;
-  const float* bias;
-  std::size_t cols;
-  nn::NormStats* stats;
-  float* y;
-  TROUPE_HD void operator()(std::size_t r) const {
-    const float* in = x + r * cols;
-    float* out = y + r * cols;
-    const auto n = static_cast<float>(cols);
-    const float mean = lane_sum(cols, [in](std::size_t c) { return in[c]; }) / n;
-    const float variance = lane_sum(cols,
-                                    [in, mean](std::size_t c) {
-                                      const float d = in[c] - mean;
-                                      return d * d;
-                                    }) /
-                           n;
-    const float inverse_sd = 1.0F / sqrtf(variance + nn::layer_norm_eps);
-    stats[r] = {mean, inverse_sd};
-    for (std::size_t c = 0; c < cols; ++c) {
-      out[c] = (in[c] - mean) * inverse_sd * gain[c] + bias[c];
-    }
-  }
-};
-
-/// Turns the gradient of a row into that before layer normalization.
-struct LayerNormBackward {
-  const float* x;
-  const nn::NormStats* stats;
-  const float* gain;
-  std::size_t cols;
-  float* grad;
-  TROUPE_HD void operator()(std::size_t r) const {
-    const float* in = x + r * cols;
-    float* g = grad + r * cols;
-    const float m = stats[r].mean;
-    const float s = stats[r].inverse_sd;
-    const auto n = static_cast<float>(cols);
-    for (std::size_t c = 0; c < cols; ++c) {
-      g[c] *= gain[c];
-    }
-    const float mean_grad = lane_sum(cols, [g](std::size_t c) { return g[c]; }) / n;
-    const float slope =
-        lane_sum(cols, [g, in, m, s](std::size_t c) { return g[c] * ((in[c] - m) * s); }) / n;
-    for (std::size_t c = 0; c < cols; ++c) {
-      g[c] = s * (g[c] - mean_grad - (in[c] - m) * s * slope);
-    }
-  }
-};
-
-struct L2Normalize {
-  std::size_t cols;
-  float* x;
-  float* lengths;
-  TROUPE_HD void operator()(std::size_t r) const {
-    float* row = x + r * cols;
-    const float length = sqrtf(lane_sum(cols, [row](std::size_t c) { return row[c] * row[c]; }));
-    lengths[r] = length;
-    const float divisor = length < nn::shortest_length ? nn::shortest_length : length;
-    for (std::size_t c = 0; c < cols; ++c) {
-      row[c] /= divisor;
-    }
-  }
-};
-
-struct L2Backward {
-  const float* y;
-  const float* lengths;
-  std::size_t cols;
-  float* grad;
-  TROUPE_HD void operator()(std::size_t r) const {
-    const float* out = y + r * cols;
-    float* g = grad + r * cols;
-    const float length = lengths[r];
-    const float along = length > nn::shortest_length
-                            ? lane_sum(cols, [g, out](std::size_t c) { return g[c] * out[c]; })
-                            : 0.0F;
-    const float divisor = length < nn::shortest_length ? nn::shortest_length : length;
-    for (std::size_t c = 0; c < cols; ++c) {
-      g[c] = (g[c] - along * out[c]) / divisor;
-    }
-  }
-};
-
 /// Rows [first, end) of a chunk.
 struct ChunkRows {
   std::size_t first;
@@ -280,8 +126,13 @@ TROUPE_HD inline ChunkRows rows_of_chunk(std::size_t chunk, std::size_t chunk_ro
   return {first, first + chunk_rows < rows ? first + chunk_rows : rows};
 }
 
+/// Rows of a column, or of two, whose loads are issued together.
+inline constexpr unsigned row_batch = 32;
+inline constexpr unsigned last_rows = 8;
+
 /// sums[chunk, c] = sum of column c over the chunk's rows, row after row.
 struct ColumnSums {
+  static constexpr unsigned least_blocks = 1;
   const float* x;
   std::size_t rows;
   std::size_t cols;
@@ -291,16 +142,34 @@ struct ColumnSums {
   TROUPE_HD void operator()(std::size_t chunk, std::size_t c) const {
     const auto [first, end] = rows_of_chunk(chunk, chunk_rows, rows);
     float sum = 0;
-    for (std::size_t r = first; r < end; ++r) {
-      sum += x[r * cols + c];
-    }
+    in_order<row_batch, last_rows>(
+        first, end, [this, c](std::size_t r) { return x[r * cols + c]; },
+        [&sum](std::size_t /*r*/, float value) { sum += value; });
     sums[chunk * pitch + c] = sum;
   }
 };
 
-/// The same for the gradients of gain and bias of layer normalization.
+/// sums[c] of the sums of chunks; those that chunks do not have are 0.
+struct AddChunks {
+  static constexpr unsigned least_blocks = 1;
+  const float* partials;  ///< [chunks, cols]
+  std::size_t chunks;
+  std::size_t cols;
+  float* sums;
+  TROUPE_HD void operator()(std::size_t c) const {
+    float sum = 0;
+    in_order<row_batch, last_rows>(
+        std::size_t{0}, c < cols ? chunks : 0,
+        [this, c](std::size_t chunk) { return partials[chunk * cols + c]; },
+        [&sum](std::size_t /*chunk*/, float of_chunk) { sum += of_chunk; });
+    sums[c] = sum;
+  }
+};
+
+/// As ColumnSums, for the gradients of gain and bias of layer normalization.
 /// \param sums  [chunks, pitch]: gains, then `cols` further on the biases
 struct NormSums {
+  static constexpr unsigned least_blocks = 1;
   const float* x;
   const nn::NormStats* stats;
   const float* grad;
@@ -309,15 +178,24 @@ struct NormSums {
   std::size_t chunk_rows;
   std::size_t pitch;
   float* sums;
+  struct Row {
+    float grad;
+    float x;
+    nn::NormStats stats;
+  };
   TROUPE_HD void operator()(std::size_t chunk, std::size_t c) const {
     const auto [first, end] = rows_of_chunk(chunk, chunk_rows, rows);
     float gain = 0;
     float bias = 0;
-    for (std::size_t r = first; r < end; ++r) {
-      const float g = grad[r * cols + c];
-      gain += g * ((x[r * cols + c] - stats[r].mean) * stats[r].inverse_sd);
-      bias += g;
-    }
+    in_order<row_batch / 2, last_rows>(
+        first, end,
+        [this, c](std::size_t r) {
+          return Row{grad[r * cols + c], x[r * cols + c], stats[r]};
+        },
+        [&gain, &bias](std::size_t /*r*/, const Row& row) {
+          gain += row.grad * ((row.x - row.stats.mean) * row.stats.inverse_sd);
+          bias += row.grad;
+        });
     sums[chunk * pitch + c] = gain;
     sums[chunk * pitch + cols + c] = bias;
   }

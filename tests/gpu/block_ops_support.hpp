@@ -7,9 +7,11 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <span>
 #include <string>
@@ -47,6 +49,17 @@ class Operands {
   }
   MutMatrix copied(const Matrix& values) {
     return {copied(values.view().flat()).data(), values.rows(), values.cols()};
+  }
+  /// Rows that begin so many elements later than memory does.
+  MutMatrix rows_at(std::size_t rows, std::size_t cols, std::size_t offset) {
+    return {room<float>(rows * cols + offset).data() + offset, rows, cols};
+  }
+  MutMatrix copied_at(const Matrix& values, std::size_t offset) {
+    const MutMatrix to = rows_at(values.rows(), values.cols(), offset);
+    if (to.size() > 0) {
+      ops_.upload(values.data(), to.data, to.size() * sizeof(float));
+    }
+    return to;
   }
   LayerBlock copied(const OwnedBlock& block) {
     LayerBlock view = block.view();
@@ -92,8 +105,24 @@ class BlockOpsTest : public OnEachDevice {
     return operation(operands);
   }
   void expect_same(const Operation& operation, const std::string& what) {
-    const Results expected = of_the_cpu(operation);
-    const Results actual = of_the_device(operation);
+    expect_equal(of_the_device(operation), of_the_cpu(operation), what);
+  }
+  /// The same, but all that is not a number is equal: which one comes out, processors decide.
+  void expect_same_numbers(const Operation& operation, const std::string& what) {
+    const auto with_one_nan = [](Results results) {
+      for (auto& values : results.floats) {
+        for (float& value : values) {
+          value = std::isnan(value) ? std::numeric_limits<float>::quiet_NaN() : value;
+        }
+      }
+      return results;
+    };
+    expect_equal(with_one_nan(of_the_device(operation)), with_one_nan(of_the_cpu(operation)), what);
+  }
+
+ private:
+  static void expect_equal(const Results& actual, const Results& expected,
+                           const std::string& what) {
     EXPECT_EQ(actual.integers, expected.integers) << what;
     ASSERT_EQ(actual.floats.size(), expected.floats.size()) << what;
     for (std::size_t i = 0; i < actual.floats.size(); ++i) {
@@ -106,26 +135,32 @@ class BlockOpsTest : public OnEachDevice {
 /// Sizes around those of warps and chunks.
 inline constexpr std::array<std::uint32_t, 5> some_rows{1, 31, 33, 512, 1025};
 
+struct CombinationOptions {
+  bool bias = true;
+  std::size_t offset = 0;  ///< elements by which rows begin later than memory
+};
 /// A combination and the way back through its end.
 /// \param terms  with room for their sums
 /// \returns result, sums of columns, gradient of the sum
 inline Results combined(Operands& on, const std::vector<nn::TermWork>& terms,
-                        const nn::Finish& finish, std::size_t rows, std::size_t cols) {
+                        const nn::Finish& finish, std::size_t rows, std::size_t cols,
+                        const CombinationOptions& options = {}) {
   InlineExecutor executor;
   const Matrix bias = nn::testing::random_matrix(1, cols, 31);
   const Matrix grad = nn::testing::random_matrix(rows, cols, 32);
   nn::FinishState state(on.memory());
-  const MutMatrix out = on.rows(rows, cols);
+  const MutMatrix out = on.rows_at(rows, cols, options.offset);
   const MutMatrix conv = nn::begin_finish(finish, out, state);
+  const auto of_columns = options.bias ? on.copied(bias.view().flat()) : std::span<float>();
   on.ops().combine(executor, {.terms = terms,
-                              .bias = on.copied(bias.view().flat()),
+                              .bias = of_columns,
                               .finish = finish,
                               .state = state,
                               .conv = conv,
                               .out = out});
   Results results;
   results.floats.push_back(on.fetched(out));
-  const MutMatrix back = on.copied(grad);
+  const MutMatrix back = on.copied_at(grad, options.offset);
   const auto sums = on.ops().finish_backward(executor, finish, state, back);
   results.floats.push_back(on.fetched(sums));
   results.floats.push_back(on.fetched(back));

@@ -1,0 +1,98 @@
+#pragma once
+/// \file loads_ahead.hpp
+/// Loops over elements in their order, whose loads do not wait for each other: what is loaded for some
+/// elements together lies in registers before the first of it is used. And columns that one access to
+/// memory moves.
+#include "gpu/base/shared.hpp"
+
+#include <cstddef>
+#include <cstdint>
+
+namespace troupe::gpu {
+
+/// The first `count` of a batch of elements, in three steps: places, loads, uses.
+template <unsigned Batch, class Index, class Place, class Load, class Use>
+TROUPE_HD void take_batch(Index first, Index count, const Place& place, const Load& load,
+                          const Use& use) {
+  using At = decltype(place(first));
+  using Value = decltype(load(first, place(first)));
+  At places[Batch] = {};
+  Value values[Batch] = {};
+  TROUPE_UNROLL
+  for (unsigned k = 0; k < Batch; ++k) {
+    if (k < count) {
+      places[k] = place(first + k);
+    }
+  }
+  TROUPE_UNROLL
+  for (unsigned k = 0; k < Batch; ++k) {
+    if (k < count) {
+      values[k] = load(first + k, places[k]);
+    }
+  }
+  TROUPE_UNROLL
+  for (unsigned k = 0; k < Batch; ++k) {
+    if (k < count) {
+      use(first + k, values[k]);
+    }
+  }
+}
+
+/// use(k, load(k, place(k))) for k in [begin, end), in this order.
+/// \tparam Batch  elements whose loads are issued together: as many as registers and the length of
+///   usual loops allow
+/// \tparam Rest   the same for what is left in the end
+template <unsigned Batch, unsigned Rest, class Index, class Place, class Load, class Use>
+TROUPE_HD void gather_in_order(Index begin, Index end, const Place& place, const Load& load,
+                               const Use& use) {
+  Index left = end - begin;
+  for (; left >= Batch; left -= Batch) {
+    take_batch<Batch>(end - left, Index{Batch}, place, load, use);
+  }
+  while (left > 0) {
+    const Index count = left < Rest ? left : Index{Rest};
+    take_batch<Rest>(end - left, count, place, load, use);
+    left -= count;
+  }
+}
+
+/// The same for elements that lie where their number says: use(k, load(k)).
+template <unsigned Batch, unsigned Rest, class Index, class Load, class Use>
+TROUPE_HD void in_order(Index begin, Index end, const Load& load, const Use& use) {
+  gather_in_order<Batch, Rest>(
+      begin, end, [](Index k) { return k; },
+      [&load](Index /*k*/, Index place) { return load(place); }, use);
+}
+
+/// Neighboring columns of a row.
+template <class T, unsigned Width>
+struct alignas(sizeof(T) * Width) Columns {
+  T of[Width];
+};
+template <unsigned Width>
+using Floats = Columns<float, Width>;
+
+/// \param at  aligned to Width elements
+template <unsigned Width, class T>
+TROUPE_HD Columns<T, Width> read_columns(const T* at) {
+  return *reinterpret_cast<const Columns<T, Width>*>(at);
+}
+template <class T, unsigned Width>
+TROUPE_HD void write_columns(T* at, const Columns<T, Width>& values) {
+  *reinterpret_cast<Columns<T, Width>*>(at) = values;
+}
+/// What is at `at` becomes `values`, or grows by them.
+template <unsigned Width>
+TROUPE_HD void put_columns(float* at, const Floats<Width>& values, bool add) {
+  Floats<Width> result = values;
+  if (add) {
+    const auto before = read_columns<Width>(at);
+    TROUPE_UNROLL
+    for (unsigned w = 0; w < Width; ++w) {
+      result.of[w] = before.of[w] + values.of[w];
+    }
+  }
+  write_columns(at, result);
+}
+
+}  // namespace troupe::gpu
