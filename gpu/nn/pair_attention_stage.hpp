@@ -41,10 +41,14 @@ struct Pairs {
     if (!dynamic) {
       return product(from, to, head) * vector_at(head) * scale;
     }
+    if (vectors == nullptr) {  // one column
+      return 0.0F + leaky_relu(sum_at(row, from, to, head), slope);
+    }
+    const float* vector = vectors + head * columns;
     const Pairs* part = this;
     return lane_sum(columns, [=](std::size_t c) {
-      const std::size_t col = head * part->columns + c;
-      return part->vector_at(col) * leaky_relu(part->sum_at(row, from, to, col), part->slope);
+      return vector[c] *
+             leaky_relu(part->sum_at(row, from, to, head * part->columns + c), part->slope);
     });
   }
   /// The gradient of a column of one end's row, through an edge.
