@@ -2,8 +2,9 @@
 /// \file shared.hpp
 /// What kernel bodies need to compile as plain C++ and under nvcc alike. A body is a struct of raw
 /// pointers and sizes with `operator()(std::size_t i) const`: one call per element, in any order, any
-/// number of them at once. Bodies call constexpr functions of runtime/ (Philox, draws, ids) as they
-/// are: nvcc gets --expt-relaxed-constexpr.
+/// number of them at once. It may say how many of its blocks must fit at once (launch_shape.hpp).
+/// Bodies call constexpr functions of runtime/ (Philox, draws, ids) as they are: nvcc gets
+/// --expt-relaxed-constexpr.
 #include <cstddef>
 #include <cstdint>
 #ifdef __CUDACC__

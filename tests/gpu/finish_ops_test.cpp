@@ -117,7 +117,9 @@ TEST_P(FinishOps, WholeRowsAtEachWidth) {
     for (const std::size_t cols : {1U, 3U, 4U, 15U, 16U, 17U, 47U, 100U, 256U}) {
       Matrix x = random_matrix(rows, cols, rows + cols);
       if (rows > 2) {
-        std::ranges::fill(x.view().slice(1, 1).flat(), 0.0F);  // a row without a length
+        // Rows without a length, and with one too short to divide by.
+        std::ranges::fill(x.view().slice(1, 1).flat(), 0.0F);
+        std::ranges::fill(x.view().slice(2, 1).flat(), 1e-14F);
       }
       const Matrix gain = random_matrix(1, cols, 21);
       for (unsigned how = 1; how < 16; ++how) {
