@@ -276,6 +276,7 @@ class HopSampling {
       on_.for_each(num_rows, DrawRow{rows, of_hop, draws});
     }
   }
+
   void number() {
     for (std::size_t type = 0; type < hop_nodes_.size(); ++type) {
       const auto& [candidates, slices] = hop_nodes_[type];

@@ -17,8 +17,8 @@ namespace troupe::gpu {
 
 struct TripOptions {
   Memory memory = Memory::one_block;
-  /// A batch that leaves more than this, and more than it has itself, of its room unused gets memory of
-  /// its own: else many small batches would keep the room of a large one each.
+  /// A batch that leaves more than this, and more than it has itself, of its room unused, that of nodes
+  /// aside, gets memory of its own: else many small batches would keep the room of a large one each.
   std::uint64_t most_unused_bytes = std::uint64_t{1} << 20;
 };
 
@@ -320,6 +320,11 @@ class OneTrip {
     }
     sizes_ = sizes_of(batch_, std::move(edges_by_hop));
   }
+  /// Ids of nodes always have room for all candidates of the last hop, which are many times as many.
+  static BatchTotals without_nodes(BatchTotals totals) {
+    std::ranges::fill(totals.nodes, 0);
+    return totals;
+  }
   /// Gives the arrays their sizes, and memory of their own where options say so, which waits again.
   Status trim(const TripOptions& options) {
     std::uint64_t needed = 0;
@@ -328,8 +333,8 @@ class OneTrip {
       return
           [&sum]<class T>(const Array<T>& /*array*/, std::size_t size) { sum += size * sizeof(T); };
     };
-    arrays_.of_batch(totals_, bytes_to(needed));
-    arrays_.of_batch(arrays_.room(), bytes_to(kept));
+    arrays_.of_batch(without_nodes(totals_), bytes_to(needed));
+    arrays_.of_batch(without_nodes(arrays_.room()), bytes_to(kept));
     const bool copies = kept > 2 * needed + options.most_unused_bytes;
     arrays_.of_batch(totals_, [&]<class T>(Array<T>& array, std::size_t size) {
       if (size == 0) {

@@ -104,10 +104,11 @@ struct Bordered {
   }
   /// \returns whether the batch has enough room
   bool fits(const BatchSizes& room, std::span<const gpu::SeedsOfType> seeds,
-            const std::string& what, Memory memory = Memory::separate) {
+            const std::string& what,
+            const gpu::TripOptions& options = {.memory = Memory::separate}) {
     gpu::OneTrip<BorderedStream> trip(on, *graph, plan, room, {}, seeds);
     on.calls();
-    auto batch = trip.run(host, {.memory = memory});
+    auto batch = trip.run(host, options);
     EXPECT_OK(batch);
     calls = on.calls();
     on.expect_borders(what);
@@ -202,9 +203,15 @@ TEST(OneTripRoom, IsTwoArraysAndABatchOneWait) {
   Bordered at(cut, options);
   const auto ids = cut.globals(testing::random_seeds(40, 3000, 3));
   const std::vector<gpu::SeedsOfType> seeds{{NodeTypeId{0}, ids}};
-  const auto room = exact_room(at, seeds);
-  EXPECT_TRUE(at.fits(room, seeds, "one block", Memory::one_block));
+  auto room = exact_room(at, seeds);
+  EXPECT_TRUE(at.fits(room, seeds, "one block", {.memory = Memory::one_block}));
   EXPECT_EQ(at.calls, (Calls{.kernels = 20, .sums = 7, .arrays = 2, .copies = 0, .waits = 1}));
+  // Its nodes have far more room than they need, which is no reason to copy the batch.
+  EXPECT_TRUE(at.fits(room, seeds, "exact", {.most_unused_bytes = 0}));
+  EXPECT_EQ(at.calls.waits, 1U);
+  each_size(room, 1, [](std::uint64_t& size, const std::string& /*what*/) { size *= 3; });
+  EXPECT_TRUE(at.fits(room, seeds, "three times the room", {.most_unused_bytes = 0}));
+  EXPECT_EQ(at.calls, (Calls{.kernels = 20, .sums = 7, .arrays = 6, .copies = 4, .waits = 2}));
 }
 
 }  // namespace
