@@ -12,6 +12,7 @@
 
 #include <cuda_runtime.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -99,6 +100,21 @@ class CudaStream {
   void for_rows(std::size_t rows, std::size_t cols, Body body) {
     if (rows > 0 && cols > 0 && ready()) {
       const RowsShape shape = shape_for_rows(rows, cols);
+      const dim3 blocks(shape.blocks_down, shape.blocks_across);
+      const dim3 threads(shape.across, shape.down);
+      for_rows_kernel<<<blocks, threads, 0, stream_.get()>>>(rows, cols, body);
+      check(cudaGetLastError(), "kernel", rows * cols);
+    }
+  }
+
+  /// The same with a block or two for each multiprocessor: for a body that waits for the bus to the host,
+  /// so that kernels of other streams run beside it.
+  template <class Body>
+  void for_rows_beside(std::size_t rows, std::size_t cols, Body body) {
+    if (rows > 0 && cols > 0 && ready()) {
+      RowsShape shape = shape_for_rows(rows, cols);
+      constexpr unsigned few_blocks = 264;
+      shape.blocks_down = std::min(shape.blocks_down, few_blocks);
       const dim3 blocks(shape.blocks_down, shape.blocks_across);
       const dim3 threads(shape.across, shape.down);
       for_rows_kernel<<<blocks, threads, 0, stream_.get()>>>(rows, cols, body);

@@ -133,6 +133,12 @@ class EmulatedStream {
     for_each(rows * cols, [cols, body](std::size_t i) { body(i / cols, i % cols); });
   }
 
+  /// The same, leaving most of a GPU to kernels of other streams.
+  template <class Body>
+  void for_rows_beside(std::size_t rows, std::size_t cols, Body body) {
+    for_rows(rows, cols, body);
+  }
+
   /// out[i] = in[0] + … + in[i - 1], for i in [0, n].
   void running_sum(const std::uint32_t* in, std::size_t n, std::uint32_t* out);
   /// order = the positions of the keys by ascending key, equal keys in their order.

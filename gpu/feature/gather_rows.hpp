@@ -80,12 +80,15 @@ DeviceRows gather_rows(Stream& on, const DeviceTable& table, const std::uint64_t
   const auto gather = [&]<class Decode, class Scale>(const Decode& decode, const Scale& scale) {
     using Stored = typename Decode::Stored;
     const TableRows<Stored> from{table.as<Stored>(), index, cols};
+    const auto launch = [&](std::size_t packs, auto body) {
+      table.far.empty() ? on.for_rows(rows, packs, body) : on.for_rows_beside(rows, packs, body);
+    };
     constexpr unsigned width = 4;
     if (cols % width == 0) {
-      on.for_rows(rows, cols / width,
-                  GatherPack<Decode, Scale, width>{from, decode, scale, out.values.data()});
+      launch(cols / width,
+             GatherPack<Decode, Scale, width>{from, decode, scale, out.values.data()});
     } else {
-      on.for_rows(rows, cols, GatherPack<Decode, Scale, 1>{from, decode, scale, out.values.data()});
+      launch(cols, GatherPack<Decode, Scale, 1>{from, decode, scale, out.values.data()});
     }
   };
   const auto normalize = [&]<class Decode>(const Decode& decode) {

@@ -2,9 +2,11 @@
 #include "gpu/nn/cublas.cuh"
 #include "gpu/nn/cuda_block_ops.hpp"
 #include "gpu/run/devices.hpp"
+#include "runtime/base/buffer.hpp"
 
 #include <cuda_runtime.h>
 
+#include <cstddef>
 #include <fstream>
 #include <iterator>
 #include <string>
@@ -37,6 +39,24 @@ Error no_devices(cudaError_t error) {
     return {Errc::not_found, "CUDA devices: expected a GPU, found none"};
   }
   return cuda_error(error, "count of devices", 0, 0);
+}
+
+// Where the system allows no more pinned memory copies are as slow as before.
+void pin(std::byte* block, std::size_t bytes) noexcept {
+  if (cudaHostRegister(block, bytes, cudaHostRegisterPortable) != cudaSuccess) {
+    cudaGetLastError();  // or the next launch would report it
+  }
+}
+void unpin(std::byte* block, std::size_t /*bytes*/) noexcept {
+  if (cudaHostUnregister(block) != cudaSuccess) {
+    cudaGetLastError();
+  }
+}
+
+/// Batches that the host makes lie in blocks of the pool: the device copies them by itself.
+void pin_pool() {
+  static constexpr PoolObserver pins{.came = pin, .goes = unpin};
+  observe_pool(&pins);
 }
 
 class CudaDevices final : public Devices {
@@ -138,6 +158,7 @@ Result<std::shared_ptr<Devices>> open_cuda_devices(std::span<const std::uint32_t
     }
     devices.push_back({device, properties.name});
   }
+  pin_pool();
   return std::shared_ptr<Devices>(std::make_shared<CudaDevices>(std::move(devices)));
 }
 

@@ -3,6 +3,7 @@
 #include "runtime/base/large_memory.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <cstdint>
 #include <map>
@@ -16,6 +17,11 @@ namespace {
 constexpr std::size_t alignment = 64;
 constexpr std::size_t limit_bytes = std::size_t{256} << 20;
 constexpr std::size_t smallest_kept = 4096;
+/// Blocks from here on are whole pages, and share none with others.
+constexpr std::size_t smallest_of_pages = std::size_t{1} << 16;
+constexpr std::size_t page_bytes = 4096;
+
+std::atomic<const PoolObserver*> observer_of_pool = nullptr;
 
 /// Freed blocks of smallest_kept bytes or more, by size class.
 class BufferPool {
@@ -89,20 +95,31 @@ class BufferPool {
     return true;
   }
 
-  static std::byte* allocate(std::size_t capacity) {
+  static std::align_val_t alignment_of(std::size_t capacity) {
     if (capacity >= huge_page_bytes) {
-      auto* block =
-          static_cast<std::byte*>(::operator new (capacity, std::align_val_t{huge_page_bytes}));
-      advise_huge_pages(block, capacity);
-      return block;
+      return std::align_val_t{huge_page_bytes};
     }
-    return static_cast<std::byte*>(::operator new (capacity, std::align_val_t{alignment}));
+    return std::align_val_t{capacity >= smallest_of_pages ? page_bytes : alignment};
+  }
+  static bool is_told_of(const PoolObserver* observer, std::size_t capacity) {
+    return observer != nullptr && capacity >= std::max(observer->least_bytes, smallest_of_pages) &&
+           capacity <= observer->most_bytes;
+  }
+  static std::byte* allocate(std::size_t capacity) {
+    auto* block = static_cast<std::byte*>(::operator new(capacity, alignment_of(capacity)));
+    if (capacity >= huge_page_bytes) {
+      advise_huge_pages(block, capacity);
+    }
+    if (const auto* observer = observer_of_pool.load(); is_told_of(observer, capacity)) {
+      observer->came(block, capacity);
+    }
+    return block;
   }
   static void release(std::byte* block, std::size_t capacity) noexcept {
-    if (capacity >= huge_page_bytes) {
-      return ::operator delete (block, std::align_val_t{huge_page_bytes});
+    if (const auto* observer = observer_of_pool.load(); is_told_of(observer, capacity)) {
+      observer->goes(block, capacity);
     }
-    return ::operator delete (block, std::align_val_t{alignment});
+    ::operator delete(block, alignment_of(capacity));
   }
 
   std::mutex mutex_;
@@ -155,6 +172,10 @@ void* take_pooled_block(std::size_t bytes) {
 
 void give_back_pooled_block(void* block, std::size_t bytes) noexcept {
   BufferPool::instance().give_back(static_cast<std::byte*>(block), capacity_for(bytes));
+}
+
+void observe_pool(const PoolObserver* observer) {
+  observer_of_pool = observer;
 }
 
 BufferPoolStats buffer_pool_stats() {

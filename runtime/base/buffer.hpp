@@ -74,6 +74,19 @@ void* take_pooled_block(std::size_t bytes);
 /// Takes it back. \param bytes  as when it was taken
 void give_back_pooled_block(void* block, std::size_t bytes) noexcept;
 
+/// Is told of large blocks of the pool, which are whole pages: a driver of devices can pin them, so that
+/// copies need no memory of its own in between.
+/// Threads: both functions on any
+struct PoolObserver {
+  std::size_t least_bytes = std::size_t{1} << 16;
+  std::size_t most_bytes = std::size_t{1} << 28;
+  void (*came)(std::byte* block, std::size_t bytes) noexcept = nullptr;  ///< From the system
+  /// Goes back to the system. It may have come before there was an observer.
+  void (*goes)(std::byte* block, std::size_t bytes) noexcept = nullptr;
+};
+/// \param observer  of static lifetime; null: none any longer
+void observe_pool(const PoolObserver* observer);
+
 /// The pool keeps blocks that nobody uses, up to a limit. Where one more does not fit, blocks of the
 /// size that was not used for longest are returned to the system.
 struct BufferPoolStats {

@@ -156,7 +156,7 @@ TEST_P(EmulatedStreamTest, KernelsReadWhatADeviceReads) {
   // Numbers are none, whatever they are: there is no memory there.
   const auto number = on.array<std::uint64_t>(1);
   for (const std::uint64_t value :
-       {std::uint64_t{1} << 40, std::uint64_t{4096}, ~std::uint64_t{0}}) {
+       {std::uint64_t{1} << 40, std::uint64_t{4096}, std::uint64_t{9} << 32, ~std::uint64_t{0}}) {
     on.for_each(1, Number{value, number.data()});
     EXPECT_EQ(on.read(number.data()), value);
   }

@@ -3,6 +3,7 @@
 #include "tests/support/expect.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <thread>
 
@@ -116,6 +117,51 @@ TEST(Buffer, BlocksMayBeFreedOnOtherThreads) {
       }
     });
   }
+}
+
+std::atomic<std::size_t> blocks_came = 0;
+std::atomic<std::size_t> blocks_gone = 0;
+
+TEST(Buffer, AnObserverIsToldOfLargeBlocksOfWholePages) {
+  static constexpr PoolObserver observer{
+      .least_bytes = 70000,
+      .most_bytes = std::size_t{40} << 20,
+      .came =
+          [](std::byte* block, std::size_t bytes) noexcept {
+            EXPECT_EQ(reinterpret_cast<std::uintptr_t>(block) % 4096, 0U);
+            EXPECT_EQ(bytes % 4096, 0U);
+            block[0] = block[bytes - 1] = std::byte{1};
+            ++blocks_came;
+          },
+      .goes =
+          [](std::byte* block, std::size_t bytes) noexcept {
+            block[0] = block[bytes - 1] = std::byte{2};
+            ++blocks_gone;
+          }};
+  const auto came = [&](std::size_t bytes) {
+    const std::size_t before = blocks_came;
+    const auto fresh = buffer_pool_stats().fresh_blocks;
+    std::vector<Buffer> kept;
+    while (buffer_pool_stats().fresh_blocks == fresh) {  // until the pool has no more of the size
+      kept.emplace_back(bytes);
+    }
+    return blocks_came - before;
+  };
+  observe_pool(&observer);
+  EXPECT_EQ(came(5000), 0U);
+  EXPECT_EQ(came(66000), 1U) << "a block of 98304 bytes";
+  EXPECT_EQ(came(3 << 20), 1U);
+  EXPECT_EQ(came(std::size_t{60} << 20), 0U);
+  EXPECT_GT(came(std::size_t{30} << 20), 0U);
+  // More than the pool keeps: others go.
+  std::vector<Buffer> many;
+  for (int i = 0; i < 12; ++i) {
+    many.emplace_back(std::size_t{30} << 20);
+  }
+  many.clear();
+  EXPECT_GT(blocks_gone, 0U);
+  observe_pool(nullptr);
+  EXPECT_EQ(came(3 << 20), 0U);
 }
 
 TEST(Segment, TakesOverAVector) {
