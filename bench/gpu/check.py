@@ -16,6 +16,11 @@ import time
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 
+# ogbn-papers100M has 111 M nodes, 1.6 G edges, 128 columns, 172 classes and so many training seeds.
+PAPERS_SEEDS = 1207179
+QUARTER_OF_PAPERS = (27764990, 403957024, 128, 172, 301794)
+
+
 class NotRun(Exception):
     """A check that cannot be run here; the text says why."""
 
@@ -323,16 +328,22 @@ class Bench:
 
     # Measurements.
 
-    def rmat(self):
-        """A graph of the size of ogbn-products, an eightieth of it for emulated devices."""
-        small = self.emulated
-        nodes, edges, seeds = (30612, 1546478, 4096) if small else (2449029, 123718280, 196615)
+    def rmat(self, shape=None):
+        """A graph of the size of ogbn-products, an eightieth of it for emulated devices.
+
+        `shape`: nodes, edges, columns of features, classes and training seeds of another one.
+        """
+        small = (30612, 1546478, 100, 47, 4096)
+        shape = small if self.emulated else shape or (2449029, 123718280, 100, 47, 196615)
         store = os.path.join(self.work, "rmat")
-        options = ["--nodes", str(nodes), "--edges", str(edges), "--features", "100", "--classes", "47"]
-        options += ["--train", str(seeds), "--labels", "random"]
-        self.output([self.programs["troupe"], "generate", "rmat", store] + options, 240)
+        options = []
+        nodes, edges, *rest = shape
+        for name, number in zip(("nodes", "edges", "features", "classes", "train"), (nodes, edges // 2, *rest)):
+            options += ["--" + name, str(number)]
+        options += ["--symmetrize", "--labels", "random"]
+        self.output([self.programs["troupe"], "generate", "rmat", store] + options, 400)
         parts = os.path.join(self.work, "rmat-parts1")  # cut once, not by every run
-        self.output([self.programs["troupe"], "partition", store, parts, "--parts", "1", "--fanout", "15", "10", "5"], 240)
+        self.output([self.programs["troupe"], "partition", store, parts, "--parts", "1", "--fanout", "15", "10", "5"], 400)
         return store, parts
 
     def stages(self, store):
@@ -449,11 +460,33 @@ class Bench:
             self.item("PyG", lambda: self.peer(whole))
         self.item("several GPUs", self.several)
 
+    # A larger graph.
+
+    def papers(self, store):
+        """Epochs on a quarter of ogbn-papers100M's nodes, edges and seeds."""
+        seconds, last = self.seconds_of_epochs(store, "papers", self.device, ["digest=off"])
+        self.whole_runs["papers"] = {"seconds": seconds, "seeds": last["seeds"], "edges": last["edges"]}
+        scaled = seconds * PAPERS_SEEDS / last["seeds"]
+        text = (
+            f"epoch of {last['seeds']} seeds {seconds:.3f} s; {PAPERS_SEEDS} seeds {scaled:.2f} s (aim: 3); "
+            f"ranks without a batch {100 * last['wait_share']:.0f} %"
+        )
+        if not self.emulated and scaled > 3:
+            raise Failed(text)
+        return text
+
+    def large(self):
+        self.table, self.measured, self.whole_runs, self.peers = "", {}, {}, {}
+        stores = []
+        self.item("graph", lambda: stores.extend(self.rmat(QUARTER_OF_PAPERS)) or "R-MAT, made here")
+        if stores:
+            self.item("a quarter of papers100M's shape", lambda: self.papers(stores[1]))
+
     # Results.
 
     def write(self, about):
         result = {**about, "checks": self.items}
-        if self.arguments.mode == "speed":
+        if self.arguments.mode != "correct":
             result["stages"], result["whole_runs"], result["pyg"] = self.measured, self.whole_runs, self.peers
         kind = "emulated" if self.emulated else "gpu"
         path = os.path.join(self.arguments.out, f"{kind}_{self.arguments.mode}_{about['date']}")
@@ -462,7 +495,7 @@ class Bench:
             file.write("\n")
         with open(path + ".md", "w") as file:
             file.write("".join(f"{key}: {value}\n\n" for key, value in about.items()))
-            if self.arguments.mode == "speed":
+            if self.arguments.mode != "correct":
                 file.write(self.table + "\n")
             file.write("| check | outcome | s | |\n|---|---|--:|---|\n")
             for item in self.items:
@@ -472,7 +505,7 @@ class Bench:
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("mode", choices=("correct", "speed"))
+    parser.add_argument("mode", choices=("correct", "speed", "large"))
     parser.add_argument("--device", default="cuda", help="cuda, cuda:N or emulated:1")
     parser.add_argument("--build", default=os.path.join(ROOT, "build", "dev"), help="build folder, where there is no bundle")
     parser.add_argument("--out", default=".", help="folder for the results")
