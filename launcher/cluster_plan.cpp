@@ -276,6 +276,9 @@ Result<std::shared_ptr<const ClusterPlan>> ClusterPlan::make(const Job& job,
   auto plan = std::make_shared<ClusterPlan>();
   plan->job = job;
   decide_device(plan->job);  // of a job that no command read
+  if (!hooks.take_only && !hooks.inference) {
+    TROUPE_RETURN_IF_ERROR(check_precision(plan->job));
+  }
   plan->layout = make_layout(job);
   plan->graph = std::make_shared<const GraphInfo>(store.info());
   plan->book = std::make_shared<const PartitionBook>(store.partition().ranges);

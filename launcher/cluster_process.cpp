@@ -366,7 +366,7 @@ Result<caf::actor> ClusterProcess::start_trainer(Rank rank, std::uint32_t genera
     if (!plan_->take_only()) {
       std::unique_ptr<nn::BlockOps> ops;
       if (devices_) {
-        TROUPE_ASSIGN_OR_RETURN(ops, devices_->block_ops(rank));
+        TROUPE_ASSIGN_OR_RETURN(ops, devices_->block_ops(rank, plan_->job.train.precision));
       }
       TROUPE_ASSIGN_OR_RETURN(learner, spawn_learner(runtime_.system(), options.learner,
                                                      runtime_.compute(), std::move(ops)));

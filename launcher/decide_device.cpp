@@ -1,6 +1,7 @@
 #include "launcher/decide_device.hpp"
 
 #include "runtime/job/job_file.hpp"
+#include "runtime/job/precision_rules.hpp"
 
 #include <fmt/format.h>
 
@@ -16,6 +17,24 @@ void decide_device(Job& job) {
   if (job.cluster.device.kind == DeviceKind::undecided) {
     decide_device(job, gpu::find_devices());
   }
+}
+
+Status check_precision(const Job& job, const gpu::FoundDevices& here) {
+  const auto problem = precision_problem(job);
+  if (!problem) {
+    return ok_status();
+  }
+  return Error(
+      Errc::unimplemented,
+      fmt::format("train.precision: expected {}{}, found {}: {}\ntry: a host with GPUs, or "
+                  "train.precision \"float32\"",
+                  problem->expected,
+                  job.cluster.device.automatic ? fmt::format(" ({})", here.text) : std::string(),
+                  problem->found, problem->hint));
+}
+
+Status check_precision(const Job& job) {
+  return precision_problem(job) ? check_precision(job, gpu::find_devices()) : ok_status();
 }
 
 Status check_decided(const DeviceChoice& choice, const gpu::FoundDevices& here,

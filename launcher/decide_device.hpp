@@ -15,6 +15,13 @@ void decide_device(Job& job, const gpu::FoundDevices& found);
 /// As this host has it.
 void decide_device(Job& job);
 
+/// Whether the device that was decided computes products as `train.precision` says.
+/// \param here  what this host has
+/// \errors unimplemented: it does not, with what "auto" found
+Status check_precision(const Job& job, const gpu::FoundDevices& here);
+/// The same of this host.
+Status check_precision(const Job& job);
+
 /// Whether a host has what "auto" became where the run was started.
 /// \errors failed_precondition: it has not, with what it has
 Status check_decided(const DeviceChoice& choice, const gpu::FoundDevices& here,

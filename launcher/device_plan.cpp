@@ -152,8 +152,12 @@ std::string device_text(const Job& job, const DevicePlan& plan, const gpu::Found
   if (!job.embedding.empty()) {
     by_host += "; learned rows and their gradients pass through the host";
   }
-  return fmt::format("device {}: trains{}{}", device, plan.batches ? ", makes batches" : "",
-                     by_host);
+  const auto precision = job.train.precision;
+  return fmt::format("device {}: trains{}{}{}", device, plan.batches ? ", makes batches" : "",
+                     by_host,
+                     precision == nn::Precision::float32
+                         ? ""
+                         : fmt::format("; products in {}", nn::to_string(precision)));
 }
 
 std::string device_text(const Job& job, const DevicePlan& plan) {

@@ -1,5 +1,6 @@
 #include "launcher/prepare_run.hpp"
 
+#include "launcher/decide_device.hpp"
 #include "launcher/early_checks.hpp"
 #include "launcher/end_at_signal.hpp"
 #include "launcher/print_error.hpp"
@@ -62,7 +63,11 @@ ExitCode prepare_run_on_hosts(const RunArguments& arguments, const Say& say,
     return ExitCode::usage;
   }
   const EndAtSignal end_at_signal;
-  if (const auto known = check_host_names(job->cluster); !known) {
+  auto known = check_host_names(job->cluster);
+  if (known && trainer == JobTrainer::built_in) {
+    known = check_precision(*job);
+  }
+  if (!known) {
     return print_error(known.error(), ExitCode::usage);
   }
   auto claim = OutputClaim::take(output_request(*job, arguments));

@@ -213,6 +213,43 @@ class Bench:
             self.runs_of_model(name, job, settings)
         return f"{', '.join(ways)}: two equal runs each, batches of the CPU" + (" and its parameters" if self.emulated else "")
 
+    def precisions(self):
+        """Products in TF32 and bfloat16: equal runs, batches of the CPU, about the loss of float32."""
+        job = os.path.join(ROOT, "examples", "quickstart.json")
+        base = ["train.epochs=5"]
+        if self.emulated:
+            for name in ("tf32", "bf16"):
+                self.expect_refused(job, self.device, base + [f"train.precision={name}"])
+            return "refused here: products of emulated devices are float32"
+        on_cpu = self.run(job, "precision-cpu", "cpu", base)
+        runs = {}
+        for name in ("float32", "tf32", "bf16"):
+            settings = base + [f"train.precision={name}"]
+            one = runs[name] = self.run(job, f"precision-{name}-1", self.device, settings)
+            again = self.run(job, f"precision-{name}-2", self.device, settings)
+            self.expect_equal("batches", on_cpu, one, f"the CPU against {name}")
+            self.expect_equal("parameters", one, again, f"two equal runs with {name}")
+            says = f"products in {name}" in one["hardware"]["devices"]
+            if says != (name != "float32"):
+                raise Failed(f"hardware.devices of {name}: found {one['hardware']['devices']}")
+        parameters = {name: report["digests"]["parameters"] for name, report in runs.items()}
+        if len(set(parameters.values())) != len(parameters):
+            raise Failed(f"parameters: expected others with each precision, found {parameters}")
+        losses = {name: report["epochs"][-1]["loss"] for name, report in runs.items()}
+        if any(not abs(loss - losses["float32"]) <= 0.05 * abs(losses["float32"]) for loss in losses.values()):
+            raise Failed(f"loss of the last epoch: expected all within 5 % of float32's, found {losses}")
+        return "losses of the last epoch: " + ", ".join(f"{name} {loss:.5f}" for name, loss in losses.items())
+
+    def expect_refused(self, job, device, settings):
+        """A run that ends at its start, because the device has no such products."""
+        try:
+            self.output(self.command(job, "refused", device, settings), 60)
+        except Failed as refusal:
+            if "/train/precision: expected \"float32\"" not in refusal.output:
+                raise
+            return
+        raise Failed(f"{' '.join(settings)} on {device}: expected a refusal, found a run")
+
     def tiers(self):
         """Rows and lists in the device's memory or pinned in the host's: the same run."""
         job = os.path.join(ROOT, "examples", "quickstart.json")
@@ -317,6 +354,7 @@ class Bench:
             self.item(f"runs of {name}", lambda: self.runs_of_model(name, job, settings))
         self.item("optimizers, clipping, statistics", self.optimizers)
         self.item("cluster.device \"auto\"", self.auto)
+        self.item("precision of products", self.precisions)
         self.item("rows and lists in two tiers", self.tiers)
         self.item("ranks of one device", self.ranks)
         self.item("kill -9 and --resume", self.kill_and_resume)
@@ -379,6 +417,9 @@ class Bench:
             "device, digest of ids": (self.device, ["digest=ids"], 4),
             "device, digest of rows": (self.device, ["digest=full"], 4),
         }
+        if not self.emulated:
+            for name in ("tf32", "bf16"):
+                ways[f"device, products in {name}"] = (self.device, ["digest=off", f"train.precision={name}"], 4)
         for name, (device, settings, epochs) in ways.items():
             seconds, last = self.seconds_of_epochs(store, "epochs-" + re.sub(r"\W+", "-", name), device, settings, epochs)
             self.whole_runs[name] = {

@@ -41,11 +41,15 @@ class OnDevice {
   }
 
   const std::string& name() const { return name_; }
-  Result<std::unique_ptr<nn::BlockOps>> block_ops() const {
+  Result<std::unique_ptr<nn::BlockOps>> block_ops(
+      nn::Precision precision = nn::Precision::float32) const {
+    if (emulated_ && precision != nn::Precision::float32) {
+      return Error(Errc::unimplemented, "products of emulated devices: expected float32");
+    }
     if (emulated_) {
       return gpu::make_emulated_block_ops(emulated_);
     }
-    return gpu::make_cuda_block_ops(number_);
+    return gpu::make_cuda_block_ops(number_, precision);
   }
   Result<std::unique_ptr<gpu::DeviceSampler>> sampler(const BenchData& data) const {
     TROUPE_ASSIGN_OR_RETURN(const auto arrays,

@@ -315,8 +315,8 @@ Result<Stats> step_times(const BenchData& data, const std::vector<Batch>& batche
   std::vector<double> times;
   for (std::size_t step = 0; step < options.warm_ups + options.repeats; ++step) {
     const Stopwatch watch;
-    const auto share = learner->compute(pool, batches[step % batches.size()], nullptr,
-                                        Learner::Gradient::applied);
+    const auto share =
+        learner->compute(pool, batches[step % batches.size()], nullptr, Learner::Gradient::applied);
     if (!share) {
       return share.error();
     }
@@ -339,7 +339,7 @@ Result<Json> measure_steps(const BenchData& data, const OnDevice& on,
     TROUPE_ASSIGN_OR_RETURN(auto batch, collect_batch(data, sampled.batch));
     batches.push_back(std::move(batch));
   }
-  TROUPE_ASSIGN_OR_RETURN(auto ops, on.block_ops());
+  TROUPE_ASSIGN_OR_RETURN(auto ops, on.block_ops(data.job.train.precision));
   TROUPE_ASSIGN_OR_RETURN(const auto there, batches_on_device(data, on, count));
   TROUPE_ASSIGN_OR_RETURN(const auto times, step_times(data, there, options, std::move(ops)));
   TROUPE_ASSIGN_OR_RETURN(const auto host, step_times(data, batches, options, nullptr));
@@ -363,7 +363,7 @@ Result<Json> measure_device(const BenchData& data, const DeviceBenchOptions& opt
   Json result{{"device", on.name()}, {"repeats", options.repeats}, {"batches", Json::array()}};
   DeviceLimits limits;
   {
-    TROUPE_ASSIGN_OR_RETURN(const auto ops, on.block_ops());
+    TROUPE_ASSIGN_OR_RETURN(const auto ops, on.block_ops(data.job.train.precision));
     TROUPE_ASSIGN_OR_RETURN(limits, measure_limits(*ops, options, data.job.model.hidden));
   }
   result["limits"] = {{"copy_gb_s", to_json(limits.copy_gb_s)},

@@ -15,9 +15,15 @@ namespace {
 
 static_assert(CUBLAS_VER_MAJOR == 13 && std::is_same_v<cublasHandle_t, cublas::Handle>);
 static_assert(CUBLAS_STATUS_SUCCESS == cublas::success && CUBLAS_OP_N == cublas::as_is &&
-              CUBLAS_OP_T == cublas::transposed && CUBLAS_PEDANTIC_MATH == cublas::pedantic_math);
+              CUBLAS_OP_T == cublas::transposed && CUBLAS_DEFAULT_MATH == cublas::default_math &&
+              CUBLAS_PEDANTIC_MATH == cublas::pedantic_math);
 static_assert(sizeof(cublasStatus_t) == sizeof(int) && sizeof(cublasOperation_t) == sizeof(int) &&
               sizeof(cublasMath_t) == sizeof(int));
+static_assert(CUDA_R_32F == cublas::float32 && CUBLAS_COMPUTE_32F_FAST_16BF == cublas::by_bf16 &&
+              CUBLAS_COMPUTE_32F_FAST_TF32 == cublas::by_tf32 &&
+              CUBLAS_GEMM_DEFAULT == cublas::any_algorithm);
+static_assert(sizeof(cudaDataType) == sizeof(int) && sizeof(cublasComputeType_t) == sizeof(int) &&
+              sizeof(cublasGemmAlgo_t) == sizeof(int));
 using BlasStatus = cublasStatus_t;
 static_assert(sizeof(libraryPropertyType) == sizeof(int) && MAJOR_VERSION == 0 &&
               MINOR_VERSION == 1 && PATCH_LEVEL == 2);
@@ -35,6 +41,12 @@ static_assert(std::is_same_v<decltype(&cublasSgemm_v2),
                              BlasStatus (*)(cublas::Handle, cublasOperation_t, cublasOperation_t,
                                             int, int, int, const float*, const float*, int,
                                             const float*, int, const float*, float*, int)>);
+// The header has an older one of this name beside it, which the cast leaves out.
+using BlasGemmEx = BlasStatus (*)(cublas::Handle, cublasOperation_t, cublasOperation_t, int, int,
+                                  int, const void*, const void*, cudaDataType, int, const void*,
+                                  cudaDataType, int, const void*, void*, cudaDataType, int,
+                                  cublasComputeType_t, cublasGemmAlgo_t);
+static_assert(std::is_same_v<decltype(static_cast<BlasGemmEx>(&cublasGemmEx)), BlasGemmEx>);
 
 }  // namespace
 #endif
@@ -48,6 +60,7 @@ struct CublasProducts::Library {
   cublas::SetWorkspace set_workspace = nullptr;
   cublas::SetMathMode set_math_mode = nullptr;
   cublas::Sgemm sgemm = nullptr;
+  cublas::GemmEx gemm_ex = nullptr;
 
   static Result<Library> load() {
     constexpr const char* name = "libcublas.so.13";
@@ -73,6 +86,7 @@ struct CublasProducts::Library {
     find(library.set_workspace, "cublasSetWorkspace_v2");
     find(library.set_math_mode, "cublasSetMathMode");
     find(library.sgemm, "cublasSgemm_v2");
+    find(library.gemm_ex, "cublasGemmEx");
     if (missing != nullptr) {
       return Error(Errc::not_found,
                    std::string(name).append(": expected a function ").append(missing));
@@ -96,6 +110,7 @@ struct CublasProducts::Handle {
   Library library;
   cublas::Handle handle = nullptr;
   Array<std::byte> workspace;
+  nn::Precision precision = nn::Precision::float32;
 
   ~Handle() {
     if (handle != nullptr) {
@@ -117,10 +132,17 @@ struct CublasProducts::Handle {
     const float one = 1;
     const float keep = add ? 1.0F : 0.0F;
     const auto dim = [](std::size_t size) { return static_cast<int>(size); };
-    const auto status = library.sgemm(handle, a.op, b.op, dim(m), dim(n), dim(k), &one, a.data,
-                                      dim(a.pitch), b.data, dim(b.pitch), &keep, c, dim(m));
+    const auto how = precision == nn::Precision::bf16 ? cublas::by_bf16 : cublas::by_tf32;
+    const auto status =
+        precision == nn::Precision::float32
+            ? library.sgemm(handle, a.op, b.op, dim(m), dim(n), dim(k), &one, a.data, dim(a.pitch),
+                            b.data, dim(b.pitch), &keep, c, dim(m))
+            : library.gemm_ex(handle, a.op, b.op, dim(m), dim(n), dim(k), &one, a.data,
+                              cublas::float32, dim(a.pitch), b.data, cublas::float32, dim(b.pitch),
+                              &keep, c, cublas::float32, dim(m), how, cublas::any_algorithm);
     if (status != cublas::success) {
-      std::string what = "cuBLAS: product of ";
+      std::string what = "cuBLAS: product in ";
+      what.append(nn::to_string(precision)).append(" of ");
       what.append(std::to_string(m)).append(" x ").append(std::to_string(k)).append(" x ");
       what.append(std::to_string(n)).append(": status ").append(std::to_string(status));
       on.fail({Errc::cuda_failure, std::move(what)});
@@ -128,10 +150,11 @@ struct CublasProducts::Handle {
   }
 };
 
-Result<CublasProducts> CublasProducts::create(CudaStream& on) {
+Result<CublasProducts> CublasProducts::create(CudaStream& on, nn::Precision precision) {
   TROUPE_ASSIGN_OR_RETURN(const auto library, Library::load());
   auto handle = std::make_shared<Handle>();
   handle->library = library;
+  handle->precision = precision;
   constexpr std::size_t workspace_bytes = std::size_t{32} << 20;  // what cuBLAS advises for sm_90
   handle->workspace = on.array<std::byte>(workspace_bytes);
   TROUPE_RETURN_IF_ERROR(on.finish());
@@ -143,7 +166,9 @@ Result<CublasProducts> CublasProducts::create(CudaStream& on) {
     status = library.set_workspace(handle->handle, handle->workspace.data(), workspace_bytes);
   }
   if (status == cublas::success) {
-    status = library.set_math_mode(handle->handle, cublas::pedantic_math);
+    status = library.set_math_mode(handle->handle, precision == nn::Precision::float32
+                                                       ? cublas::pedantic_math
+                                                       : cublas::default_math);
   }
   if (status != cublas::success) {
     return Error(Errc::cuda_failure,

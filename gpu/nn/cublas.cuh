@@ -5,6 +5,7 @@
 #include "gpu/base/cuda_stream.cuh"
 #include "runtime/base/matrix.hpp"
 #include "runtime/base/result.hpp"
+#include "runtime/nn/ops/precision.hpp"
 
 #include <memory>
 #include <string>
@@ -18,7 +19,7 @@ Result<std::string> cublas_version();
 class CublasProducts {
  public:
   /// \errors not_found: no cuBLAS, or without a function that is needed; cuda_failure
-  static Result<CublasProducts> create(CudaStream& on);
+  static Result<CublasProducts> create(CudaStream& on, nn::Precision precision);
 
   void forward(CudaStream& on, ConstMatrix x, ConstMatrix weight, MutMatrix y, bool add) const;
   void backward(CudaStream& on, ConstMatrix grad, ConstMatrix weight, MutMatrix grad_x,

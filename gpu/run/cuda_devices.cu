@@ -87,8 +87,8 @@ class CudaDevices final : public Devices {
     const auto cublas = cublas_version();
     return versions.append(cublas ? ", cuBLAS " : ", no cuBLAS").append(cublas ? *cublas : "");
   }
-  Result<std::unique_ptr<nn::BlockOps>> block_ops(Rank rank) override {
-    return make_cuda_block_ops(number_of(rank));
+  Result<std::unique_ptr<nn::BlockOps>> block_ops(Rank rank, nn::Precision precision) override {
+    return make_cuda_block_ops(number_of(rank), precision);
   }
   Result<MemoryOfDevice> memory(Rank rank) override {
     const int device = number_of(rank);

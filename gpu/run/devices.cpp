@@ -28,7 +28,13 @@ class EmulatedDevices final : public Devices {
     }
     return names;
   }
-  Result<std::unique_ptr<nn::BlockOps>> block_ops(Rank rank) override {
+  Result<std::unique_ptr<nn::BlockOps>> block_ops(Rank rank, nn::Precision precision) override {
+    if (precision != nn::Precision::float32) {
+      return Error(Errc::unimplemented,
+                   fmt::format("products on an emulated device: expected float32, found {}, which "
+                               "is not built yet there",
+                               nn::to_string(precision)));
+    }
     return make_emulated_block_ops(of(rank));
   }
   Result<MemoryOfDevice> memory(Rank rank) override {

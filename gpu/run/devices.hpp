@@ -7,6 +7,7 @@
 #include "runtime/base/result.hpp"
 #include "runtime/job/device_choice.hpp"
 #include "runtime/nn/ops/block_ops.hpp"
+#include "runtime/nn/ops/precision.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -33,8 +34,10 @@ class Devices {
   /// Of driver and libraries, for the start of a run and the report; empty: there are none.
   virtual std::string versions() const { return {}; }
   /// Block operations of a rank, on device rank mod the number of devices.
-  /// \errors not_found: no cuBLAS; cuda_failure
-  virtual Result<std::unique_ptr<nn::BlockOps>> block_ops(Rank rank) = 0;
+  /// \param precision  of their products
+  /// \errors not_found: no cuBLAS; cuda_failure; unimplemented: emulated devices compute products in
+  ///   float32 alone
+  virtual Result<std::unique_ptr<nn::BlockOps>> block_ops(Rank rank, nn::Precision precision) = 0;
   /// Of the rank's device, as it is now.
   /// \errors cuda_failure
   virtual Result<MemoryOfDevice> memory(Rank rank) = 0;

@@ -23,7 +23,8 @@ Status check_cuda_libraries() {
   return built_without_cuda();
 }
 
-Result<std::unique_ptr<nn::BlockOps>> make_cuda_block_ops(int /*device*/) {
+Result<std::unique_ptr<nn::BlockOps>> make_cuda_block_ops(int /*device*/,
+                                                          nn::Precision /*precision*/) {
   return built_without_cuda();
 }
 

@@ -13,6 +13,7 @@
 #include "runtime/nn/knowledge/knowledge_options.hpp"
 #include "runtime/nn/link_losses.hpp"
 #include "runtime/nn/network.hpp"
+#include "runtime/nn/ops/precision.hpp"
 #include "runtime/nn/optimizer.hpp"
 #include "runtime/nn/schedule.hpp"
 #include "runtime/partition/halo.hpp"
@@ -265,7 +266,8 @@ struct TrainJob {
   double delta = 1;                    ///< with "huber"
   nn::LinkLossOptions link_loss = {};  ///< of links
   nn::OptimizerOptions optimizer;
-  double clip = 0;              ///< longest mean gradient; 0: not clipped
+  double clip = 0;                                   ///< longest mean gradient; 0: not clipped
+  nn::Precision precision = nn::Precision::float32;  ///< Of products on CUDA devices
   std::uint32_t staleness = 0;  ///< Steps that learned rows may be behind when they are read
   nn::ScheduleOptions schedule;
 };

@@ -11,6 +11,7 @@
 #include "runtime/job/link_encryption.hpp"
 #include "runtime/job/link_rules.hpp"
 #include "runtime/job/model_rules.hpp"
+#include "runtime/job/precision_rules.hpp"
 #include "runtime/job/sample_rules.hpp"
 #include "runtime/job/seed_rules.hpp"
 #include "runtime/job/subgraph_rules.hpp"
@@ -396,6 +397,9 @@ void check_between_keys(const Job& job, ProblemList& problems) {
     check_schedule(job.train.schedule, problems);
   }
   check_model_keys(job, problems);
+  if (auto problem = precision_problem(job); problem && good("/cluster/device")) {
+    problems.add(*std::move(problem));
+  }
   if (good("/model/layers")) {
     check_layerless_keys(job, problems);
   }

@@ -18,7 +18,7 @@ void check_lists_cache(const Job& job, ProblemList& problems) {
 }
 
 /// What columns and features of edges go with: those are read where their lists are.
-void check_edge_features(const Job& job, ProblemList& problems) {
+void check_features_of_edges(const Job& job, ProblemList& problems) {
   if (!job.features.columns.empty() && !job.features.collect) {
     problems.add({"/features/columns", "none with features.collect false",
                   fmt::format("\"{}\"", job.features.columns.front()), ""});
@@ -90,7 +90,7 @@ void check_sampling(const Job& job, ProblemList& problems) {
   }
   if (good("/sample/edge_data") && good("/sample/cache/budget") && good("/features/collect") &&
       good("/features/columns")) {
-    check_edge_features(job, problems);
+    check_features_of_edges(job, problems);
   }
   if (good("/sample/choice") && good("/sample/time/at") && good("/sample/time/window")) {
     check_time(job, problems);

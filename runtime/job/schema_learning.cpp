@@ -326,6 +326,21 @@ void add_schedule(std::vector<SchemaRow>& rows) {
                   [](const Json& v, Job& job) { job.train.schedule.end_lr = v.get<double>(); }});
 }
 
+SchemaRow precision_row() {
+  const auto& names = nn::precision_names;
+  return {"/train/precision",
+          choice_rule({names.begin(), names.end()}),
+          value(fmt::format("\"{}\"", names.front())),
+          "how CUDA devices compute the matrix products of layers, in training and sampled "
+          "evaluation; all else, and CPUs, stay float32",
+          {},
+          [](const Json& v, Job& job) {
+            const auto found = std::ranges::find(nn::precision_names, v.get<std::string>());
+            const auto number = found - nn::precision_names.begin();
+            job.train.precision = static_cast<nn::Precision>(number);
+          }};
+}
+
 std::vector<std::string> loss_names() {
   std::vector<std::string> names{"cross_entropy", "bce_logits"};
   for (const auto& kind : nn::number_loss_kinds()) {
@@ -385,6 +400,7 @@ void add_train(std::vector<SchemaRow>& rows) {
                   "largest length of the mean gradient over all parameters; a longer one is scaled",
                   {},
                   put<&Job::train, &TrainJob::clip>});
+  rows.push_back(precision_row());
   rows.push_back(
       {"/train/staleness",
        integer_rule(0, max_staleness),

@@ -301,7 +301,7 @@ TEST_F(DeviceDataTest, WhatARankHoldsOutlivesIt) {
   EXPECT_OK(batches->make({}, seeds(1), DigestMode::full));
   EXPECT_LT(free_on(Rank{0}), plenty);
   batches.reset();
-  ASSERT_OK_AND_ASSIGN(const auto ops, devices_->block_ops(Rank{0}));
+  ASSERT_OK_AND_ASSIGN(const auto ops, devices_->block_ops(Rank{0}, nn::Precision::float32));
   EXPECT_OK(ops->finish());
   const auto most = ops->memory()->take(plenty);  // all of it was given back
   EXPECT_OK(ops->finish());

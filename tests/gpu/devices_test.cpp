@@ -24,21 +24,30 @@ TEST(Devices, EmulatedOnesAreTakenByTurns) {
   EXPECT_EQ(devices->names(), (std::vector<std::string>{"emulated device 0", "emulated device 1"}));
 
   for (const std::uint32_t rank : {0U, 1U, 5U}) {
-    ASSERT_OK_AND_ASSIGN(const auto ops, devices->block_ops(Rank{rank}));
+    ASSERT_OK_AND_ASSIGN(const auto ops, devices->block_ops(Rank{rank}, nn::Precision::float32));
     EXPECT_NE(ops->memory(), nullptr);
   }
+}
+
+TEST(Devices, EmulatedOnesHaveProductsInFloat32Alone) {
+  ASSERT_OK_AND_ASSIGN(const auto devices,
+                       open_devices({.kind = DeviceKind::emulated, .count = 1}));
+  EXPECT_ERROR(devices->block_ops(Rank{0}, nn::Precision::tf32), Errc::unimplemented,
+               "expected float32, found tf32");
+  EXPECT_ERROR(devices->block_ops(Rank{0}, nn::Precision::bf16), Errc::unimplemented,
+               "expected float32, found bf16");
 }
 
 TEST(Devices, EmulatedOnesHaveTheMemoryOfTheChoice) {
   ASSERT_OK_AND_ASSIGN(
       const auto devices,
       open_devices({.kind = DeviceKind::emulated, .count = 1, .memory_bytes = 1000}));
-  ASSERT_OK_AND_ASSIGN(const auto enough, devices->block_ops(Rank{0}));
+  ASSERT_OK_AND_ASSIGN(const auto enough, devices->block_ops(Rank{0}, nn::Precision::float32));
   const auto most = enough->memory()->take(1000);
   float value = 0;
   EXPECT_OK(enough->download(most.data(), &value, sizeof value));
 
-  ASSERT_OK_AND_ASSIGN(const auto beside, devices->block_ops(Rank{1}));
+  ASSERT_OK_AND_ASSIGN(const auto beside, devices->block_ops(Rank{1}, nn::Precision::float32));
   const auto none = beside->memory()->take(1);
   EXPECT_ERROR(beside->download(none.data(), &value, sizeof value), Errc::out_of_memory,
                "expected room for 1 more bytes, found 1000 of 1000 in use");
@@ -48,7 +57,7 @@ TEST(Devices, EmulatedOnesSayWhatIsFree) {
   ASSERT_OK_AND_ASSIGN(
       const auto devices,
       open_devices({.kind = DeviceKind::emulated, .count = 2, .memory_bytes = 1000}));
-  ASSERT_OK_AND_ASSIGN(const auto ops, devices->block_ops(Rank{0}));
+  ASSERT_OK_AND_ASSIGN(const auto ops, devices->block_ops(Rank{0}, nn::Precision::float32));
   const auto taken = ops->memory()->take(300);
 
   const auto memory = [&](Rank rank) { return *devices->memory(rank); };
@@ -87,7 +96,10 @@ class NamedDevices final : public Devices {
       : names_(std::move(names)), versions_(std::move(versions)) {}
   std::vector<std::string> names() const override { return names_; }
   std::string versions() const override { return versions_; }
-  Result<std::unique_ptr<nn::BlockOps>> block_ops(Rank /*rank*/) override { return none(); }
+  Result<std::unique_ptr<nn::BlockOps>> block_ops(Rank /*rank*/,
+                                                  nn::Precision /*precision*/) override {
+    return none();
+  }
   Result<MemoryOfDevice> memory(Rank /*rank*/) override { return none(); }
   Result<std::shared_ptr<const DeviceGraph>> graph(Rank /*rank*/, const GraphArrays& /*arrays*/,
                                                    Topology /*topology*/,
@@ -172,7 +184,7 @@ TEST(Devices, CudaOnesHaveNames) {
   }
   EXPECT_NE(devices->versions().find("for CUDA "), std::string::npos) << devices->versions();
   for (std::uint32_t rank = 0; rank < 2 * devices->names().size(); ++rank) {
-    ASSERT_OK_AND_ASSIGN(const auto ops, devices->block_ops(Rank{rank}));
+    ASSERT_OK_AND_ASSIGN(const auto ops, devices->block_ops(Rank{rank}, nn::Precision::float32));
     EXPECT_NE(ops->memory(), nullptr);
   }
 }

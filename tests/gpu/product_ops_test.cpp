@@ -27,9 +27,18 @@ std::vector<double> product(std::size_t n, std::size_t k, std::size_t m, const A
   return result;
 }
 
-void expect_products_of_float64(Operands& on, std::size_t rows, std::size_t in, std::size_t out) {
-  const auto what = fmt::format("{} x {} x {}", rows, in, out);
-  constexpr double tolerance = 1e-5;  // of the largest; float32 has 6e-8, and sums of up to 1,025
+/// Of the largest. Float32 has 6e-8, and there are sums of up to 1,025. Operands of tf32 are cut to 10
+/// bits after the leading one, at most 2^-9 of a product; those of bf16 are rounded to 7, 2^-8.
+double tolerance_of(nn::Precision precision) {
+  return precision == nn::Precision::float32 ? 1e-5
+         : precision == nn::Precision::tf32  ? 2.5e-3
+                                             : 1e-2;
+}
+
+void expect_products_of_float64(Operands& on, std::size_t rows, std::size_t in, std::size_t out,
+                                nn::Precision precision) {
+  const auto what = fmt::format("{} x {} x {} in {}", rows, in, out, nn::to_string(precision));
+  const double tolerance = tolerance_of(precision);
   InlineExecutor executor;
   const Matrix x = random_matrix(rows, in, 1);
   const Matrix weight = random_matrix(out, in, 2);
@@ -70,16 +79,21 @@ void expect_products_of_float64(Operands& on, std::size_t rows, std::size_t in, 
                                    product(out, rows, in, turned(grad), at(x)), tolerance, what);
 }
 
-TEST_P(ProductOps, ProductsAreNearFloat64) {
-  const auto ops = on().block_ops();
+void expect_products_of_float64(const OnTestDevice& device, nn::Precision precision) {
+  const auto ops = device.block_ops(precision);
+  ASSERT_NE(ops, nullptr);
   Operands operands(*ops);
   for (const std::size_t rows : {1U, 2U, 63U, 64U, 65U, 1025U}) {
     for (const std::size_t in : {1U, 7U, 100U, 128U}) {
       for (const std::size_t out : {1U, 16U, 47U}) {
-        expect_products_of_float64(operands, rows, in, out);
+        expect_products_of_float64(operands, rows, in, out, precision);
       }
     }
   }
+}
+
+TEST_P(ProductOps, ProductsAreNearFloat64) {
+  expect_products_of_float64(on(), nn::Precision::float32);
 }
 
 TEST_P(ProductOps, NothingIsLeftOfNoRows) {
@@ -90,6 +104,40 @@ TEST_P(ProductOps, NothingIsLeftOfNoRows) {
   const MutMatrix grad_weight = operands.copied(before);
   operands.ops().weight_gradient(executor, operands.rows(0, 3), operands.rows(0, 4), grad_weight);
   EXPECT_EQ(operands.fetched(grad_weight), std::vector<float>(12, 0.0F));
+}
+
+/// Precisions that CUDA devices alone compute: skipped where there is none.
+class CoarseProducts : public OnEachDevice {
+ protected:
+  /// A gradient of weights, as wide as layers are.
+  std::vector<float> gradient_of_weights(nn::Precision precision) const {
+    constexpr std::size_t rows = 2048;
+    constexpr std::size_t columns = 256;
+    const auto ops = on().block_ops(precision);
+    Operands operands(*ops);
+    InlineExecutor executor;
+    const MutMatrix sum = operands.rows(columns, columns);
+    ops->weight_gradient(executor, operands.copied(random_matrix(rows, columns, 1)),
+                         operands.copied(random_matrix(rows, columns, 2)), sum);
+    return operands.fetched(sum);
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Devices, CoarseProducts, ::testing::Values(cuda_device), name_of_device);
+
+TEST_P(CoarseProducts, AreNearFloat64) {
+  expect_products_of_float64(on(), nn::Precision::tf32);
+  expect_products_of_float64(on(), nn::Precision::bf16);
+}
+
+TEST_P(CoarseProducts, HaveEqualBitsInEachRunAndOthersThanFloat32) {
+  const auto float32 = gradient_of_weights(nn::Precision::float32);
+  for (const auto precision : {nn::Precision::tf32, nn::Precision::bf16}) {
+    const auto found = gradient_of_weights(precision);
+    EXPECT_TRUE(nn::testing::same_bits(gradient_of_weights(precision), found))
+        << nn::to_string(precision);
+    EXPECT_FALSE(nn::testing::same_bits(found, float32)) << nn::to_string(precision);
+  }
 }
 
 }  // namespace

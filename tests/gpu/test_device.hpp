@@ -79,11 +79,12 @@ class OnTestDevice {
                               : std::make_shared<gpu::EmulatedDevice>(gpu::EmulatedOptions{
                                     .seed = seed, .threads = device.threads})) {}
 
-  std::unique_ptr<nn::BlockOps> block_ops() const {
+  /// \param precision  of products of a GPU
+  std::unique_ptr<nn::BlockOps> block_ops(nn::Precision precision = nn::Precision::float32) const {
     if (emulated_) {
       return gpu::make_emulated_block_ops(emulated_);
     }
-    auto ops = gpu::make_cuda_block_ops(0);
+    auto ops = gpu::make_cuda_block_ops(0, precision);
     EXPECT_OK(ops);
     return ops ? *std::move(ops) : nullptr;
   }

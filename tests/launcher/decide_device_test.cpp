@@ -63,6 +63,35 @@ TEST(DecideDevice, HostsThatHaveOtherDevicesAreNamed) {
   EXPECT_OK(check_decided({.kind = DeviceKind::cuda}, found_none, "b"));
 }
 
+TEST(DecideDevice, PrecisionsThatItCannotComputeAreRefusedWithTheReason) {
+  for (const auto precision : {nn::Precision::tf32, nn::Precision::bf16}) {
+    Job job = job_on("auto");
+    EXPECT_OK(check_precision(job, found_none));
+    job.train.precision = precision;
+    EXPECT_OK(check_precision(job, found_none)) << "is not decided";
+    Job there = job;
+    decide_device(there, found_gpus);
+    EXPECT_OK(check_precision(there, found_gpus));
+
+    decide_device(job, found_none);
+    const auto refused = check_precision(job, found_none);
+    EXPECT_ERROR(
+        refused, Errc::unimplemented,
+        "train.precision: expected \"float32\" with cluster.device \"auto:cpu\" (no driver)");
+    EXPECT_ERROR(refused, Errc::unimplemented,
+                 fmt::format("found \"{}\", which is not built yet there: products of CPUs are "
+                             "float32",
+                             nn::to_string(precision)));
+    EXPECT_ERROR(refused, Errc::unimplemented, "try: a host with GPUs, or train.precision");
+    job.train.precision = nn::Precision::float32;
+    EXPECT_OK(check_precision(job, found_none));
+  }
+  Job emulated = job_on("emulated:1");  // as no job file can say it
+  emulated.train.precision = nn::Precision::bf16;
+  EXPECT_ERROR(check_precision(emulated), Errc::unimplemented,
+               "cluster.device \"emulated:1\", found \"bf16\"");
+}
+
 TEST(DecideDevice, CheckNamesGpusThatAreNotUsed) {
   EXPECT_EQ(decided_text({}, found_gpus),
             "device cpu: not used are 2 x G; driver 1; cluster.device \"auto\" would use them");
@@ -88,6 +117,10 @@ TEST(DeviceText, SaysWhatDevicesDoAndWhatTheHostDoes) {
             "device auto:cuda (2 x G; driver 1): trains, makes batches");
   EXPECT_EQ(device_text(job_on("auto:cpu"), {}, found_none),
             "device auto:cpu (no driver): not used");
+  Job coarse = job_on("cuda");
+  coarse.train.precision = nn::Precision::tf32;
+  EXPECT_EQ(device_text(coarse, all, found_gpus),
+            "device cuda (2 x G; driver 1): trains, makes batches; products in tf32");
   Job links = job_on("emulated:1");
   links.task.kind = "link";
   links.embedding["paper"] = {};

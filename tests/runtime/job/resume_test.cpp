@@ -73,10 +73,24 @@ TEST(Resume, WhatResultsDependOnMustBeTheSame) {
                "/eval/max_batches");
 }
 
+TEST(Resume, ProductsOfAnotherPrecisionAreRefused) {
+  const std::string gpu = "cluster.device=cuda";
+  const std::string tf32 = "train.precision=tf32";
+  EXPECT_OK(resumable({gpu, tf32}, {"cluster.device=cuda:1", tf32}));
+  EXPECT_ERROR(resumable({gpu}, {gpu, tf32}), Errc::failed_precondition,
+               "/train/precision: was \"float32\", is \"tf32\"");
+  EXPECT_ERROR(resumable({gpu, tf32}, {gpu, "train.precision=bf16"}), Errc::failed_precondition,
+               "/train/precision: was \"tf32\", is \"bf16\"");
+  // Another device takes other bits, but not another precision.
+  EXPECT_ERROR(resumable({gpu, tf32}, {"cluster.device=cpu", "checkpoint.other_device=true"}),
+               Errc::failed_precondition, "/train/precision: was \"tf32\", is \"float32\"");
+}
+
 TEST(Resume, KeysThatTheWriterDidNotKnowHadTheirDefaults) {
   auto written = nlohmann::json::parse(overridden({}).json);
   written["model"].erase("heads");
   written["train"].erase("pos_weight");
+  written["train"].erase("precision");
   written["sample"].erase("choice");
 
   EXPECT_OK(check_resumable(written.dump(), overridden({})));
