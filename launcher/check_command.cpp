@@ -172,10 +172,13 @@ Result<std::string> check_devices(Job job, const GraphInfo& graph, Plan& plan) {
   TROUPE_ASSIGN_OR_RETURN(const auto devices, device_plan(job, plan.layout, sample, collect));
   const auto here = gpu::open_devices(job.cluster.device);  // an error: those of other hosts
   const auto memory = memory_of_devices(devices, job, graph, plan, here ? here->get() : nullptr);
+  if (memory.copies > 0) {
+    plan.memory.items.push_back({"copies of batches for the host", memory.copies});
+  }
   if (memory.pinned() > 0) {
     plan.memory.items.push_back({"pinned for devices", memory.pinned()});
-    plan.process_bytes = plan.memory.bytes();
   }
+  plan.process_bytes = plan.memory.bytes();
   TROUPE_RETURN_IF_ERROR(check_device_memory(memory));
   return to_string(memory);
 }

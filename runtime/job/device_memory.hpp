@@ -37,6 +37,7 @@ struct DeviceMemory {
   std::uint64_t margin = 0;
   std::uint64_t pinned_lists = 0;  ///< In memory of the host
   std::uint64_t pinned_rows = 0;   ///< The same
+  std::uint64_t copies = 0;        ///< Of batches, for the host; pinned, an upper bound
 
   /// What is needed beside lists and rows.
   std::uint64_t reserved() const;

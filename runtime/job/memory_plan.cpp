@@ -34,13 +34,14 @@ std::uint64_t memory_of_program(const ClusterJob& cluster) {
 /// Freed blocks lie in the pool of buffers, up to its limit, and in the allocator's arenas, which
 /// kept up to half of what blocks and outputs of inference had taken. Batches reach their bounds
 /// seldom.
-std::uint64_t kept_memory(const std::vector<MemoryPlan::Item>& items) {
+std::uint64_t kept_memory(const Job& job, const std::vector<MemoryPlan::Item>& items) {
   const auto bytes_of = [&](std::string_view name) {
     return std::ranges::find(items, name, &MemoryPlan::Item::name)->bytes;
   };
   const auto inference = plus(bytes_of(outputs_name), bytes_of(blocks_name));
-  return plus(std::min<std::uint64_t>(buffer_pool_stats().limit_bytes, bytes_of(batches_name) / 4),
-              inference / 2);
+  const bool pinned = job.cluster.device.kind == DeviceKind::cuda;
+  const std::uint64_t limit = pinned ? pinned_pool_limit_bytes : pool_limit_bytes;
+  return plus(std::min<std::uint64_t>(limit, bytes_of(batches_name) / 4), inference / 2);
 }
 
 MemoryPlan bounds(const MemoryFacts& of, const MemoryLoad& load) {
@@ -63,7 +64,7 @@ MemoryPlan bounds(const MemoryFacts& of, const MemoryLoad& load) {
     return (item.name == learned_name && of.job.embedding.empty()) ||
            (item.name == ahead_name && item.bytes == 0);
   });
-  plan.items.push_back({"freed memory that is kept", kept_memory(plan.items)});
+  plan.items.push_back({"freed memory that is kept", kept_memory(of.job, plan.items)});
   return plan;
 }
 

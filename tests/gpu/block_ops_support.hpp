@@ -89,6 +89,18 @@ struct Results {
   std::vector<std::vector<std::uint32_t>> integers;
 };
 
+/// Sorts a block's edges by source; the lists are results, too.
+inline void sort_by_source(Operands& on, const LayerBlock& block, nn::EdgesBySource& lists,
+                           Results& results) {
+  InlineExecutor executor;
+  const std::vector<nn::BlockOps::SortWork> sort{{&block, &lists}};
+  on.ops().sort_by_source(executor, sort);
+  results.integers.push_back(on.fetched(lists.offsets()));
+  results.integers.push_back(on.fetched(lists.destinations()));
+  results.integers.push_back(on.fetched(lists.edges()));
+  results.floats.push_back(on.fetched(lists.inverse_degree()));
+}
+
 using Operation = std::function<Results(Operands&)>;
 
 /// Tests that run an operation on the CPU and on a device.

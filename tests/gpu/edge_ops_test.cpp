@@ -84,12 +84,7 @@ Results there_and_back(Operands& on, const OwnedBlock& owned, Along along, const
   results.integers.push_back(on.fetched(term.argmax));
 
   nn::EdgesBySource by_source(on.memory());
-  const std::vector<nn::BlockOps::SortWork> sort{{&block, &by_source}};
-  on.ops().sort_by_source(executor, sort);
-  results.integers.push_back(on.fetched(by_source.offsets()));
-  results.integers.push_back(on.fetched(by_source.destinations()));
-  results.integers.push_back(on.fetched(by_source.edges()));
-  results.floats.push_back(on.fetched(by_source.inverse_degree()));
+  sort_by_source(on, block, by_source, results);
 
   const Matrix grad = random_matrix(block.num_dst, cols, 41);
   nn::UseWork use;

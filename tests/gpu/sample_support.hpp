@@ -188,4 +188,18 @@ inline void expect_same(const SampledBatch& got, const SampledBatch& expected,
   }
 }
 
+/// Expects the batch, or the error of a device with too little memory. \returns whether it is the error
+template <class Stream>
+bool fails_for_room(Stream& on, const Result<gpu::DeviceBatch>& batch, const SampledBatch& expected,
+                    std::uint64_t bytes) {
+  if (!batch) {
+    EXPECT_ERROR(batch, Errc::out_of_memory, "emulated device: expected room for");
+    return true;
+  }
+  const auto got = download_batch(on, *batch);
+  EXPECT_OK(got);
+  expect_same(*got, expected, fmt::format("{} bytes", bytes));
+  return false;
+}
+
 }  // namespace troupe::testing

@@ -118,6 +118,18 @@ TEST(DeviceMemory, BatchesOfTheHostAreCopied) {
   EXPECT_EQ(to_string(memory).find("neighbor lists"), std::string::npos);
 }
 
+TEST(DeviceMemory, CopiesOfBatchesForTheHostHaveRowsWhereTheyAreHashed) {
+  auto job = device_job();
+  job.digest = DigestMode::full;
+  const auto full = device_memory_of(job, {.batches = true});
+  job.digest = DigestMode::ids;
+  const auto ids = device_memory_of(job, {.batches = true});
+  EXPECT_GT(ids.copies, 0U);
+  EXPECT_GE(full.copies, ids.copies + 2 * 100 * 40);
+  EXPECT_EQ(full.batches, ids.batches);
+  EXPECT_EQ(device_memory_of(job, {}).copies, 0U) << "the host makes them";
+}
+
 TEST(DeviceMemory, TooLittleIsAnErrorWithTheFigures) {
   auto job = device_job();
   job.features.device_budget = {.kind = DeviceBudget::Kind::share, .share = 1};
@@ -149,7 +161,7 @@ TEST(DeviceMemory, IsPrintedWithALineForEachUse) {
         "\n  neighbor lists: 46.9 KiB\n",
         "\n  rows of features (device_budget 10%, of 39.1 KiB): 3.9 KiB\n",
         "\n  margin of device_budget \"auto\": 64.0 KiB\n",
-        "\npinned memory of the host: 35.2 KiB of rows, 0 B of neighbor lists\n"}) {
+        "\npinned memory of the host: 35.2 KiB of rows, 0 B of neighbor lists, at most "}) {
     EXPECT_NE(text.find(line), std::string::npos) << line << "\n" << text;
   }
 }
