@@ -74,7 +74,7 @@ class CudaStream {
     if (block == nullptr) {
       return {};
     }
-    return {std::shared_ptr<void>(block, GiveBack{stream_}), size};
+    return {std::shared_ptr<void>(block, GiveBack{stream_, device_}), size};
   }
 
   /// Kernels of all devices can read it.
@@ -84,7 +84,7 @@ class CudaStream {
     if (block == nullptr) {
       return {};
     }
-    return {std::shared_ptr<void>(block, GiveBackHost{stream_}), size};
+    return {std::shared_ptr<void>(block, GiveBackHost{stream_, device_}), size};
   }
 
   template <class Body>
@@ -178,14 +178,21 @@ class CudaStream {
 
  private:
   using Handle = std::shared_ptr<CUstream_st>;
+  // A thread that has no device yet would start the first one, also where the process uses others.
   struct GiveBack {
     Handle stream;
-    void operator()(void* block) const { cudaFreeAsync(block, stream.get()); }
+    int device;
+    void operator()(void* block) const {
+      cudaSetDevice(device);
+      cudaFreeAsync(block, stream.get());
+    }
   };
 
   struct GiveBackHost {
     Handle stream;
+    int device;
     void operator()(void* block) const {
+      cudaSetDevice(device);
       cudaStreamSynchronize(stream.get());
       cudaFreeHost(block);
     }

@@ -6,6 +6,7 @@
 
 #include <cuda_runtime.h>
 
+#include <atomic>
 #include <cstddef>
 #include <fstream>
 #include <iterator>
@@ -41,20 +42,26 @@ Error no_devices(cudaError_t error) {
   return cuda_error(error, "count of devices", 0, 0);
 }
 
+// A thread that has no device yet would start the first one, also where the process uses others.
+std::atomic<int> device_of_pool = 0;
+
 // Where the system allows no more pinned memory copies are as slow as before.
 void pin(std::byte* block, std::size_t bytes) noexcept {
+  cudaSetDevice(device_of_pool);
   if (cudaHostRegister(block, bytes, cudaHostRegisterPortable) != cudaSuccess) {
     cudaGetLastError();  // or the next launch would report it
   }
 }
 void unpin(std::byte* block, std::size_t /*bytes*/) noexcept {
+  cudaSetDevice(device_of_pool);
   if (cudaHostUnregister(block) != cudaSuccess) {
     cudaGetLastError();
   }
 }
 
-/// Batches that the host makes lie in blocks of the pool: the device copies them by itself.
-void pin_pool() {
+/// Batches that the host makes for a learner lie in blocks of the pool: the device copies them by itself.
+void pin_pool(int device) {
+  device_of_pool = device;
   static constexpr PoolObserver pins{
       .kept_bytes = pinned_pool_limit_bytes, .came = pin, .goes = unpin};
   observe_pool(&pins);
@@ -89,6 +96,7 @@ class CudaDevices final : public Devices {
     return versions.append(cublas ? ", cuBLAS " : ", no cuBLAS").append(cublas ? *cublas : "");
   }
   Result<std::unique_ptr<nn::BlockOps>> block_ops(Rank rank, nn::Precision precision) override {
+    pin_pool(number_of(rank));
     return make_cuda_block_ops(number_of(rank), precision);
   }
   Result<MemoryOfDevice> memory(Rank rank) override {
@@ -159,7 +167,6 @@ Result<std::shared_ptr<Devices>> open_cuda_devices(std::span<const std::uint32_t
     }
     devices.push_back({device, properties.name});
   }
-  pin_pool();
   return std::shared_ptr<Devices>(std::make_shared<CudaDevices>(std::move(devices)));
 }
 
