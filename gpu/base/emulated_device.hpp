@@ -230,11 +230,10 @@ class EmulatedStream {
   std::byte* allocate(std::size_t bytes);
   template <class Body>
   void check_pointers(const Body& body) {
-#if defined(__GNUC__) && !defined(__clang__)
-    if constexpr (std::is_trivially_copyable_v<Body>) {  // what a GPU takes
+    if constexpr (finds_host_pointers && std::is_trivially_copyable_v<Body>) {  // what a GPU takes
       alignas(std::uint64_t) std::byte words[(sizeof(Body) + 7) / 8 * 8] = {};
       Body copy = body;
-      __builtin_clear_padding(&copy);
+      clear_padding(copy);
       std::memcpy(words, &copy, sizeof(Body));
       const void* const at =
           device_->options().reads_host ? nullptr : find_host_pointer(words, sizeof words / 8);
@@ -242,8 +241,13 @@ class EmulatedStream {
         fail_at_host(at, "kernel");
       }
     }
-#else
+  }
+  template <class Body>
+  static void clear_padding(Body& body) {
+#if defined(__clang__)
     static_cast<void>(body);
+#else
+    __builtin_clear_padding(&body);
 #endif
   }
   void fail_at_host(const void* at, const char* operation);

@@ -58,7 +58,7 @@ bool in_emulated_memory(const void* at) {
 
 const void* find_host_pointer(const void* words, std::size_t count) {
   // A program's data and libraries lie above; below are numbers, also where a driver has memory there.
-  constexpr std::uintptr_t lowest = std::uintptr_t{1} << 44;
+  constexpr std::uintptr_t lowest = 0x5000'0000'0000;
   constexpr std::uintptr_t end = std::uintptr_t{1} << 47;
   for (std::size_t i = 0; i < count; ++i) {
     std::uintptr_t word = 0;

@@ -53,6 +53,14 @@ class EmulatedMemory {
 /// Memory of the host that kernels read, aligned as a device's is; poisoned.
 std::shared_ptr<std::byte> emulated_host_block(std::size_t bytes);
 
+/// Whether kernels are looked through for pointers to memory of the host: clang cannot clear padding, and
+/// sanitizers have memory where numbers point to.
+#if defined(__clang__) || defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+inline constexpr bool finds_host_pointers = false;
+#else
+inline constexpr bool finds_host_pointers = true;
+#endif
+
 /// Whether a GPU could read there: memory of an emulated device or of emulated_host_block(), its end
 /// included, that is in use. Threads: any
 bool in_emulated_memory(const void* at);

@@ -123,8 +123,10 @@ struct Number {
   void operator()(std::size_t /*one*/) const { *to = value; }
 };
 
-#if !defined(__clang__)  // which cannot clear padding
 TEST_P(EmulatedStreamTest, AKernelThatReadsMemoryOfTheHostIsAnError) {
+  if (!finds_host_pointers) {
+    GTEST_SKIP() << "not looked for with this compiler or sanitizer";
+  }
   const std::vector<std::uint32_t> on_heap(3);
   const std::uint32_t on_stack = 0;
   static const std::uint32_t in_program = 0;
@@ -133,12 +135,8 @@ TEST_P(EmulatedStreamTest, AKernelThatReadsMemoryOfTheHostIsAnError) {
     const auto to = on.array<std::uint32_t>(1);
     on.for_each(1, CopyOne{from, to.data(), true});
     EXPECT_ERROR(on.finish(), Errc::cuda_failure, "which is the host's");
-    EmulatedStream by_rows(device());
-    const auto there = by_rows.array<std::uint32_t>(1);
-    by_rows.for_rows(1, 1, [=](std::size_t, std::size_t) { *there.data() = *from; });
   }
 }
-#endif
 
 TEST_P(EmulatedStreamTest, KernelsReadWhatADeviceReads) {
   EmulatedStream on(device());
