@@ -123,11 +123,15 @@ void add_use(const UseWork& use, std::size_t first, MutMatrix rows, Into into, M
 }  // namespace
 
 void CpuBlockOps::upload(const void* host, void* to, std::size_t size_bytes) {
-  std::memcpy(to, host, size_bytes);
+  if (size_bytes > 0) {  // nothing may lie nowhere
+    std::memcpy(to, host, size_bytes);
+  }
 }
 
 Status CpuBlockOps::download(const void* from, void* host, std::size_t size_bytes) {
-  std::memcpy(host, from, size_bytes);
+  if (size_bytes > 0) {
+    std::memcpy(host, from, size_bytes);
+  }
   return ok_status();
 }
 
