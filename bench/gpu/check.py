@@ -79,7 +79,6 @@ class Bench:
         """Device, driver, program, date."""
         about = {"date": datetime.date.today().isoformat(), "device": self.device}
         about["troupe"] = last_line(self.output([self.programs["troupe"], "--version"], 30))
-        about["cublas"] = os.path.realpath(os.path.join(self.cublas, "libcublas.so.13")) if self.cublas else "the loader's"
         note = os.path.join(ROOT, "about.json")
         if os.path.exists(note):
             with open(note) as file:
