@@ -1,8 +1,7 @@
 #pragma once
 /// \file cuda_stream.cuh
-/// One stream of a CUDA device, with the operations of EmulatedStream
-/// (emulated_device.hpp). Memory comes from the device's pool in the order of
-/// the stream. Only for .cu files.
+/// One stream of a CUDA device, with the operations of EmulatedStream (emulated_device.hpp). Memory
+/// comes from the device's pool in the order of the stream. Only for .cu files.
 #include "gpu/base/array.hpp"
 #include "gpu/base/cuda_error.hpp"
 #include "gpu/base/launch_shape.hpp"
@@ -91,35 +90,21 @@ class CudaStream {
   void for_each(std::size_t n, Body body) {
     if (n > 0 && ready()) {
       const unsigned threads = threads_for(n);
-      const unsigned blocks = blocks_for(n, threads, std::size_t{1} << 20);
+      const unsigned blocks = blocks_for(n, threads, most_blocks);
       for_each_kernel<<<blocks, threads, 0, stream_.get()>>>(n, body);
       check(cudaGetLastError(), "kernel", n);
     }
   }
   template <class Body>
   void for_rows(std::size_t rows, std::size_t cols, Body body) {
-    if (rows > 0 && cols > 0 && ready()) {
-      const RowsShape shape = shape_for_rows(rows, cols);
-      const dim3 blocks(shape.blocks_down, shape.blocks_across);
-      const dim3 threads(shape.across, shape.down);
-      for_rows_kernel<<<blocks, threads, 0, stream_.get()>>>(rows, cols, body);
-      check(cudaGetLastError(), "kernel", rows * cols);
-    }
+    launch_rows(rows, cols, most_blocks, body);
   }
-
   /// The same with a block or two for each multiprocessor: for a body that waits for the bus to the host,
   /// so that kernels of other streams run beside it.
   template <class Body>
   void for_rows_beside(std::size_t rows, std::size_t cols, Body body) {
-    if (rows > 0 && cols > 0 && ready()) {
-      RowsShape shape = shape_for_rows(rows, cols);
-      constexpr unsigned few_blocks = 264;
-      shape.blocks_down = std::min(shape.blocks_down, few_blocks);
-      const dim3 blocks(shape.blocks_down, shape.blocks_across);
-      const dim3 threads(shape.across, shape.down);
-      for_rows_kernel<<<blocks, threads, 0, stream_.get()>>>(rows, cols, body);
-      check(cudaGetLastError(), "kernel", rows * cols);
-    }
+    constexpr unsigned few_blocks = 264;
+    launch_rows(rows, cols, few_blocks, body);
   }
 
   void running_sum(const std::uint32_t* in, std::size_t n, std::uint32_t* out);
@@ -156,12 +141,12 @@ class CudaStream {
   void wait(const CudaEvent& event);
 
   Status finish();
-  /// Waits until nothing runs that was launched before, also after an error:
-  /// for what ends with the stream, and is other streams' memory.
+  /// Waits until nothing runs that was launched before, also after an error: for what ends with the
+  /// stream, and is other streams' memory.
   void drain();
   bool failed() const { return error_.has_value(); }
-  /// Makes the device the calling thread's, which is what launches need:
-  /// threads take turns. \returns false: the stream has failed
+  /// Makes the device the calling thread's, which is what launches need: threads take turns.
+  /// \returns false: the stream has failed
   bool ready() {
     if (!failed()) {
       check(cudaSetDevice(device_), "choice", 1);
@@ -198,6 +183,17 @@ class CudaStream {
     }
   };
 
+  /// \param most_down  blocks below each other
+  template <class Body>
+  void launch_rows(std::size_t rows, std::size_t cols, unsigned most_down, const Body& body) {
+    if (rows > 0 && cols > 0 && ready()) {
+      const RowsShape shape = shape_for_rows(rows, cols);
+      const dim3 blocks(std::min(shape.blocks_down, most_down), shape.blocks_across);
+      const dim3 threads(shape.across, shape.down);
+      for_rows_kernel<<<blocks, threads, 0, stream_.get()>>>(rows, cols, body);
+      check(cudaGetLastError(), "kernel", rows * cols);
+    }
+  }
   void* allocate(std::size_t bytes);
   void* allocate_host(std::size_t bytes);
   void copy_as(const void* from, void* to, std::size_t bytes, cudaMemcpyKind kind) {
@@ -216,9 +212,5 @@ class CudaStream {
   Handle stream_;
   std::optional<Error> error_;
 };
-
-inline void sort_pairs(CudaStream& on, const PairsToSort& pairs) {
-  on.sort_pairs(pairs);
-}
 
 }  // namespace troupe::gpu

@@ -1,6 +1,7 @@
 #include "gpu/base/emulated_device.hpp"
 
 #include <fmt/format.h>
+#include <initializer_list>
 
 namespace troupe::gpu {
 
@@ -28,21 +29,24 @@ void EmulatedStream::running_sum(const std::uint32_t* in, std::size_t n, std::ui
   });
 }
 
-void EmulatedStream::stable_order(const std::uint32_t* keys, std::size_t n, std::uint32_t end,
-                                  std::uint32_t* order) {
-  if (n == 0) {
+void EmulatedStream::sort_pairs(const PairsToSort& pairs) {
+  if (pairs.count == 0) {
     return;
   }
-  expect_on_device(keys, "sort");
-  expect_on_device(order, "sort");
-  launch([=] {
-    std::vector<std::uint32_t> next(std::size_t{end} + 1);
-    for (std::size_t i = 0; i < n; ++i) {
-      ++next[keys[i] + std::size_t{1}];
+  for (const void* const at : std::initializer_list<const void*>{
+           pairs.keys, pairs.values, pairs.sorted_keys, pairs.sorted_values}) {
+    expect_on_device(at, "sort");
+  }
+  launch([pairs] {
+    std::vector<std::uint32_t> next(std::size_t{pairs.end} + 1);
+    for (std::size_t i = 0; i < pairs.count; ++i) {
+      ++next[pairs.keys[i] + std::size_t{1}];
     }
     std::partial_sum(next.begin(), next.end(), next.begin());
-    for (std::size_t i = 0; i < n; ++i) {
-      order[next[keys[i]]++] = static_cast<std::uint32_t>(i);
+    for (std::size_t i = 0; i < pairs.count; ++i) {
+      const std::uint32_t place = next[pairs.keys[i]]++;
+      pairs.sorted_keys[place] = pairs.keys[i];
+      pairs.sorted_values[place] = pairs.values[i];
     }
   });
 }

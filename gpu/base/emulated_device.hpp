@@ -6,6 +6,7 @@
 #include "gpu/base/array.hpp"
 #include "gpu/base/emulated_memory.hpp"
 #include "gpu/base/emulated_schedule.hpp"
+#include "gpu/base/sort_pairs.hpp"
 #include "runtime/base/result.hpp"
 
 #include <algorithm>
@@ -141,11 +142,7 @@ class EmulatedStream {
 
   /// out[i] = in[0] + … + in[i - 1], for i in [0, n].
   void running_sum(const std::uint32_t* in, std::size_t n, std::uint32_t* out);
-  /// order = the positions of the keys by ascending key, equal keys in their order.
-  /// \param keys   [n], below `end`
-  /// \param order  [n]
-  void stable_order(const std::uint32_t* keys, std::size_t n, std::uint32_t end,
-                    std::uint32_t* order);
+  void sort_pairs(const PairsToSort& pairs);
 
   /// Host memory of copies must stay as it is until the work is done.
   void upload(const void* host, void* device, std::size_t bytes) {

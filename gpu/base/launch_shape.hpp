@@ -6,6 +6,7 @@
 namespace troupe::gpu {
 
 inline constexpr unsigned most_threads = 256;
+inline constexpr unsigned most_blocks = 1U << 20;
 
 /// Blocks of most_threads that a multiprocessor must have registers for, by a body's member
 /// `least_blocks`; 0: the compiler decides. It then saves registers for many blocks, and lets loads
@@ -34,8 +35,8 @@ constexpr unsigned blocks_for(std::size_t n, std::size_t each, std::size_t most)
   return static_cast<unsigned>(blocks < most ? blocks : most);
 }
 
-/// Of a kernel on the elements of a matrix. Where blocks do not reach to its
-/// end, they go on by their number: the kernel's loops.
+/// Shape of a kernel on the elements of a matrix. Blocks that do not reach to its end go on by their number,
+/// in the kernel's loops.
 struct RowsShape {
   unsigned across = 1;  ///< threads of a block beside each other
   unsigned down = 1;    ///< rows of threads of a block
@@ -60,7 +61,7 @@ constexpr RowsShape shape_for_rows(std::size_t rows, std::size_t cols) {
   shape.across = static_cast<unsigned>(across);
   shape.down = static_cast<unsigned>(down);
   shape.blocks_across = blocks_for(cols, across, 65535);
-  shape.blocks_down = blocks_for(rows, down, std::size_t{1} << 20);
+  shape.blocks_down = blocks_for(rows, down, most_blocks);
   return shape;
 }
 

@@ -1,8 +1,6 @@
 #pragma once
 /// \file sort_pairs.hpp
-/// A stable sort of numbers by their keys on a stream.
-#include "gpu/base/shared.hpp"
-
+/// A stable sort of numbers by their keys, as streams offer it.
 #include <cstddef>
 #include <cstdint>
 
@@ -17,22 +15,5 @@ struct PairsToSort {
   std::uint32_t* sorted_keys;
   std::uint32_t* sorted_values;
 };
-
-struct TakePair {
-  PairsToSort pairs;
-  const std::uint32_t* order;
-  TROUPE_HD void operator()(std::size_t k) const {
-    pairs.sorted_keys[k] = pairs.keys[order[k]];
-    pairs.sorted_values[k] = pairs.values[order[k]];
-  }
-};
-
-/// For streams that have no sort of pairs; CudaStream has one.
-template <class Stream>
-void sort_pairs(Stream& on, const PairsToSort& pairs) {
-  const auto order = on.template array<std::uint32_t>(pairs.count);
-  on.stable_order(pairs.keys, pairs.count, pairs.end, order.data());
-  on.for_each(pairs.count, TakePair{pairs, order.data()});
-}
 
 }  // namespace troupe::gpu

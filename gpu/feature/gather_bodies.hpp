@@ -2,6 +2,7 @@
 /// \file gather_bodies.hpp
 /// Kernel bodies that gather rows of tables: decoded to float32 and normalized, with the bits of
 /// runtime/feature/feature_decode.cpp.
+#include "gpu/base/columns.hpp"
 #include "gpu/base/shared.hpp"
 
 #include <bit>
@@ -108,12 +109,6 @@ struct FindRowDivisor {
   }
 };
 
-/// Values that one access to memory moves.
-template <class T, unsigned Width>
-struct alignas(sizeof(T) * Width) Pack {
-  T values[Width];
-};
-
 /// One pack of columns of a row. \requires Width divides the columns
 template <class Decode, class Scale, unsigned Width>
 struct GatherPack {
@@ -125,12 +120,12 @@ struct GatherPack {
 
   TROUPE_HD void operator()(std::size_t row, std::size_t pack) const {
     const std::size_t first = pack * Width;
-    const auto from = *reinterpret_cast<const Pack<Stored, Width>*>(rows.row(row) + first);
-    Pack<float, Width> to;
+    const auto from = read_columns<Width>(rows.row(row) + first);
+    Floats<Width> to;
     for (unsigned k = 0; k < Width; ++k) {
-      to.values[k] = scale(decode(from.values[k]), row, first + k);
+      to.of[k] = scale(decode(from.of[k]), row, first + k);
     }
-    *reinterpret_cast<Pack<float, Width>*>(out + row * rows.cols + first) = to;
+    write_columns(out + row * rows.cols + first, to);
   }
 };
 

@@ -4,7 +4,6 @@
 /// (emulated_block_ops.hpp) and CUDA's (cuda_block_ops.cu). Sums have the CPU's order, so that all but
 /// products and exponentials have its bits; on the emulated device those too.
 #include "gpu/base/array.hpp"
-#include "gpu/base/sort_pairs.hpp"
 #include "gpu/nn/block_launches.hpp"
 #include "gpu/nn/learning_stage.hpp"
 #include "runtime/nn/ops/block_ops.hpp"
@@ -123,9 +122,8 @@ class DeviceBlockOps final : public nn::BlockOps,
       stream_.for_each(work.block->num_dst,
                        SpreadDestination{edges, first, positions.data(), destinations.data(),
                                          lists.inverse_degree.data()});
-      sort_pairs(stream_,
-                 PairsToSort{edges.sources + first, positions.data(), count, work.block->num_src,
-                             sorted_sources.data(), sorted_positions.data()});
+      stream_.sort_pairs({edges.sources + first, positions.data(), count, work.block->num_src,
+                          sorted_sources.data(), sorted_positions.data()});
       const std::size_t ends = lists.offsets.size();
       stream_.for_each(
           std::max(count, ends),

@@ -2,6 +2,7 @@
 /// \file finish_bodies.hpp
 /// Kernel bodies of the end of a combination (runtime/nn/ops/{finish,dropout}.hpp): bias,
 /// normalization, activation and dropout in one pass, and the way back; with their bits but for those of GELU and ELU.
+#include "gpu/base/columns.hpp"
 #include "gpu/base/shared.hpp"
 #include "gpu/nn/loads_ahead.hpp"
 #include "gpu/nn/norm_bodies.hpp"

@@ -3,6 +3,7 @@
 /// Kernel bodies of layer normalization and of the division by a row's length (runtime/nn/ops/row_ops.hpp),
 /// with their bits. Sums over a row's columns have the lanes of lane_sum(), a thread each; what follows
 /// takes columns by themselves.
+#include "gpu/base/columns.hpp"
 #include "gpu/base/shared.hpp"
 #include "gpu/nn/loads_ahead.hpp"
 #include "gpu/nn/row_bodies.hpp"

@@ -2,6 +2,7 @@
 /// \file row_bodies.hpp
 /// Kernel bodies of operations on rows (runtime/nn/ops/{finish,row_ops,linear}.hpp), with their
 /// bits: same order of sums, one element or one row a call. Matrices are row-major.
+#include "gpu/base/columns.hpp"
 #include "gpu/base/launch_shape.hpp"
 #include "gpu/base/shared.hpp"
 #include "gpu/nn/loads_ahead.hpp"

@@ -2,6 +2,7 @@
 /// \file sum_bodies.hpp
 /// Kernel bodies of sums over a block's edges (runtime/nn/ops/{aggregate,weighted_sum}.hpp), forward and
 /// backward, with their bits: an element or a pack of columns a call, edges in their order.
+#include "gpu/base/columns.hpp"
 #include "gpu/base/shared.hpp"
 #include "gpu/nn/loads_ahead.hpp"
 #include "gpu/nn/row_bodies.hpp"

@@ -74,8 +74,8 @@ void* take_pooled_block(std::size_t bytes);
 /// Takes it back. \param bytes  as when it was taken
 void give_back_pooled_block(void* block, std::size_t bytes) noexcept;
 
-/// Is told of large blocks of the pool, which are whole pages: a driver of devices can pin them, so that
-/// copies need no memory of its own in between.
+/// An observer of the pool hears of its large blocks, which are whole pages. A driver of devices can pin
+/// them, so that its copies need no memory in between.
 /// Threads: both functions on any
 struct PoolObserver {
   std::size_t least_bytes = std::size_t{1} << 16;

@@ -78,13 +78,19 @@ TEST_P(EmulatedStreamTest, RunsKernelsCopiesAndSums) {
 TEST_P(EmulatedStreamTest, OrdersEqualKeysAsTheyCome) {
   EmulatedStream on(device());
   const std::vector<std::uint32_t> keys{3, 0, 3, 2, 0, 3};
+  const std::vector<std::uint32_t> places{0, 1, 2, 3, 4, 5};
   const auto on_device = on.uploaded(std::span<const std::uint32_t>(keys));
+  const auto values = on.uploaded(std::span<const std::uint32_t>(places));
+  const auto sorted = on.array<std::uint32_t>(keys.size());
   const auto order = on.array<std::uint32_t>(keys.size());
-  on.stable_order(on_device.data(), keys.size(), 4, order.data());
+  on.sort_pairs({on_device.data(), values.data(), keys.size(), 4, sorted.data(), order.data()});
   std::vector<std::uint32_t> got(keys.size());
+  std::vector<std::uint32_t> got_keys(keys.size());
   on.download(order.data(), got.data(), order.size_bytes());
+  on.download(sorted.data(), got_keys.data(), sorted.size_bytes());
   ASSERT_TRUE(on.finish());
   EXPECT_EQ(got, (std::vector<std::uint32_t>{1, 4, 3, 0, 2, 5}));
+  EXPECT_EQ(got_keys, (std::vector<std::uint32_t>{0, 0, 2, 3, 3, 3}));
 }
 
 TEST_P(EmulatedStreamTest, MemoryIsPoisonedBeforeAndAfterUse) {
@@ -175,8 +181,9 @@ TEST_P(EmulatedStreamTest, CopiesAndSumsOfTheHostsMemoryAreErrors) {
   fails([&](EmulatedStream& on, std::uint32_t*) { on.download(host.data(), host.data() + 4, 4); });
   fails([&](EmulatedStream& on, std::uint32_t*) { on.zero(host.data(), 4); });
   fails([&](EmulatedStream& on, std::uint32_t* there) { on.running_sum(host.data(), 2, there); });
-  fails(
-      [&](EmulatedStream& on, std::uint32_t* there) { on.stable_order(there, 2, 2, host.data()); });
+  fails([&](EmulatedStream& on, std::uint32_t* there) {
+    on.sort_pairs({there, there, 2, 2, there, host.data()});
+  });
 }
 
 TEST_P(EmulatedStreamTest, TooLargeAnArrayFailsTheStream) {

@@ -11,7 +11,7 @@ namespace {
 
 using namespace testing;
 
-/// Part 0 lies here.
+/// The host of the cache holds part 0.
 class FutureCacheTest : public ::testing::Test {
  protected:
   FutureCacheTest() {

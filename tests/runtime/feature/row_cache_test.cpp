@@ -14,7 +14,7 @@ namespace {
 
 using namespace testing;
 
-/// Part 0 lies here.
+/// The host of the cache holds part 0.
 class RowCacheTest : public ::testing::Test {
  protected:
   RowCacheTest() { cut_ = cut_narrow_and_wide(); }
