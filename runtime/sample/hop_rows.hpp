@@ -19,7 +19,8 @@ struct OwnedRows {
   std::uint64_t count() const { return nodes.count; }
   bool has(NodeId id) const { return nodes.owns(id); }
   std::uint64_t row(NodeId id) const { return nodes.local(id); }
-  const std::uint64_t& original_id(NodeId id) const { return nodes.original_ids[nodes.local(id)]; }
+  std::uint64_t original_id(NodeId id) const { return nodes.original_ids[nodes.local(id)]; }
+  std::uint64_t original_of_row(std::uint64_t row) const { return nodes.original_ids[row]; }
   std::string expected() const {
     return fmt::format("in [{}, {})", raw(nodes.first), raw(nodes.first) + nodes.count);
   }
@@ -36,7 +37,7 @@ struct HaloRows {
   std::uint64_t count() const { return nodes.halo_listed.size(); }
   bool has(NodeId id) const { return nodes.halo_listed.contains(raw(id)); }
   std::uint64_t row(NodeId id) const { return *nodes.halo_listed.rank(raw(id)); }
-  const std::uint64_t& original_id(NodeId id) const {
+  std::uint64_t original_id(NodeId id) const {
     return nodes.halo_original_ids[*nodes.halo.rank(raw(id))];
   }
   std::string expected() const {

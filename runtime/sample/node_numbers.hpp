@@ -4,6 +4,7 @@
 #include "runtime/base/assert.hpp"
 #include "runtime/base/ids.hpp"
 #include "runtime/base/large_memory.hpp"
+#include "runtime/base/opaque.hpp"
 #include "runtime/base/pooled_vector.hpp"
 
 #include <algorithm>
@@ -104,7 +105,8 @@ class NodeTable {
   std::size_t place(IdT id) const {
     const Slot* const slots = slots_.get();
     std::size_t i = home(id);
-    while (slots[i].id != id && slots[i].id != empty) {
+    // One branch for both reasons to stop: which of them it is cannot be guessed.
+    while (opaque(std::min<IdT>(slots[i].id ^ id, slots[i].id ^ empty)) != 0) {
       i = (i + 1) & (size_ - 1);
     }
     return i;
@@ -122,12 +124,14 @@ class NodeTable {
       __builtin_prefetch(&slots[home(static_cast<IdT>(ids[std::min(first + k + ahead, last)]))], 1);
       const auto id = static_cast<IdT>(ids[first + k]);
       Slot& slot = slots[place(id)];
-      const bool known = slot.id == id;
-      const auto index = known ? slot.index : static_cast<std::uint32_t>(before + news);
+      const auto is_new = opaque(static_cast<std::uint32_t>(slot.id != id));
+      const std::uint32_t all_if_new = 0 - is_new;
+      const auto next = static_cast<std::uint32_t>(before + news);
+      const std::uint32_t index = (next & all_if_new) | (slot.index & ~all_if_new);
       slot = {id, index};
       added[news] = static_cast<NodeId>(id);
       out[k] = index;
-      news += known ? 0 : 1;
+      news += is_new;
     }
     return news;
   }

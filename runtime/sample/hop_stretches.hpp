@@ -1,0 +1,302 @@
+#pragma once
+/// \file hop_stretches.hpp
+/// Which stretches of neighbor lists the nodes of a hop may take entries of: where the lists lie, what
+/// times allow of them, less what is left out. For one_hop.cpp only.
+#include "runtime/sample/choice/choice.hpp"
+#include "runtime/sample/hop_checks.hpp"
+#include "runtime/sample/hop_rows.hpp"
+#include "runtime/sample/left_out.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <fmt/format.h>
+#include <limits>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <type_traits>
+
+namespace troupe {
+
+/// Frontier nodes whose memory is requested together.
+inline constexpr std::size_t hop_group = 64;
+
+/// What a choice needs of lists.
+struct ListNeeds {
+  bool weights = false;
+  bool times = false;
+  bool originals = false;
+  bool entries = false;  ///< It reads entries, so it sees those that are left out too
+};
+
+/// Along one edge type.
+/// Lifecycle: check(), then take() for the groups of the frontier in order
+/// Threads:   one at a time. Borrows its arguments
+template <class Rows>
+class HopStretches {
+ public:
+  HopStretches(const Part& part, const HopRequest& request, const HopSection& section,
+               ListNeeds needs)
+      : part_(part),
+        section_(section),
+        frontier_(request.frontiers[section.frontier].nodes),
+        trees_(request.frontiers[section.frontier].trees),
+        times_(request.frontiers[section.frontier].times),
+        time_rule_(request.time),
+        rows_(part, request.frontiers[section.frontier].node_type, section.edge_type, request.dir),
+        left_out_(part, section, request.dir, rows_.lists),
+        dir_(request.dir),
+        needs_(needs) {}
+
+  std::span<const NodeId> frontier() const { return frontier_; }
+  const NeighbourLists& lists() const { return rows_.lists; }
+  LeftOut& left_out() { return left_out_; }
+  const LeftOut& left_out() const { return left_out_; }
+  std::uint32_t tree(std::size_t at) const { return trees_.empty() ? 0 : trees_[at]; }
+  /// Whether times limit what is taken: not along edges without them.
+  bool limited() const { return !times_.empty() && !rows_.lists.times.empty(); }
+  /// First entry of the list of a node that take() or short_lists() saw.
+  std::uint64_t begin_of(std::size_t at) const {
+    return rows_.lists.offsets[rows_.row(frontier_[at])];
+  }
+
+  /// \errors failed_precondition: the part has not what the section needs; invalid_argument: lists of
+  ///   another node type
+  Status check() const {
+    const auto edge_type = raw(section_.edge_type);
+    const auto& lists = rows_.lists;
+    const auto other = dir_ == EdgeDir::in ? CompleteFor::out : CompleteFor::in;
+    if (!lists.present() || part_.complete_for == other) {
+      return sampling_refused(part_, Errc::failed_precondition,
+                              fmt::format("edge type {} has no whole lists for direction {}",
+                                          edge_type, dir_ == EdgeDir::in ? "in" : "out"));
+    }
+    if (lists.offsets.size() != rows_.count() + 1) {
+      return sampling_refused(part_, Errc::invalid_argument,
+                              fmt::format("edge type {} has lists for {} "
+                                          "nodes, its frontier's node type {}",
+                                          edge_type, lists.offsets.size() - 1, rows_.count()));
+    }
+    TROUPE_RETURN_IF_ERROR(try_each_stored_datum(
+        [&](bool wanted, const auto& of_lists, std::string_view name) -> Status {
+          if (wanted && of_lists.size() != lists.neighbours.size()) {
+            return sampling_refused(part_, Errc::failed_precondition,
+                                    fmt::format("edge type {} has no {} stored", edge_type, name));
+          }
+          return ok_status();
+        },
+        section_.edge_data, lists, edge_data_names));
+    if (section_.edge_data.entries && !rows_.has_entries) {
+      return sampling_refused(part_, Errc::failed_precondition,
+                              fmt::format("edge type {} has no features beside "
+                                          "these lists: they lie beside "
+                                          "the main lists of the nodes' owner",
+                                          edge_type));
+    }
+    if (needs_.times && lists.times.size() != lists.neighbours.size()) {
+      return sampling_refused(part_, Errc::failed_precondition,
+                              fmt::format("edge type {} has no times stored", edge_type));
+    }
+    const auto sums = limited() ? lists.weight_sums.size() : lists.neighbours.size();
+    if (needs_.weights &&
+        (lists.aliases.size() != lists.neighbours.size() || sums != lists.neighbours.size())) {
+      return sampling_refused(part_, Errc::failed_precondition,
+                              fmt::format("edge type {} has no alias tables for direction {}",
+                                          edge_type, dir_ == EdgeDir::in ? "in" : "out"));
+    }
+    if (needs_.originals && lists.neighbour_originals.size() != lists.neighbours.size()) {
+      return sampling_refused(
+          part_, Errc::failed_precondition,
+          fmt::format("edge type {} has no original ids of neighbors for direction {}", edge_type,
+                      dir_ == EdgeDir::in ? "in" : "out"));
+    }
+    return ok_status();
+  }
+
+  /// Starts to load where the lists of a group begin, unless a cache has all of
+  /// that.
+  void fetch(std::size_t first) const {
+    constexpr std::size_t cached_bytes = std::size_t{256} << 10;
+    if (rows_.lists.offsets.size_bytes() <= cached_bytes) {
+      return;
+    }
+    for (std::size_t i = first; i < std::min(first + hop_group, frontier_.size()); ++i) {
+      if (rows_.has(frontier_[i])) {
+        __builtin_prefetch(&rows_.lists.offsets[rows_.row(frontier_[i])]);
+      }
+    }
+  }
+
+  /// Sets what is known of the stretches of a group without a choice.
+  /// \param group  [nodes from `first` on]
+  /// \errors invalid_argument: a node that the part does not own, or has no list of; a first position
+  ///   behind its list; unimplemented: a list of 2^32 neighbors or more
+  Status take(std::size_t first, std::span<Stretch> group) {
+    const auto nodes = frontier_.subspan(first, group.size());
+    if (take_plain(first, nodes, group)) {
+      return ok_status();
+    }
+    search_times(first, nodes);
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+      const std::uint64_t skipped = first + i == 0 ? section_.first_position : 0;
+      TROUPE_ASSIGN_OR_RETURN(const List list, list_of(first + i, skipped));
+      group[i] = {.original_id = rows_.original_id(nodes[i]),
+                  .excluded = list.excluded,
+                  .first_entry = list.begin,
+                  .tree = tree(first + i),
+                  .entries = list.entries,
+                  .zero_weights = rows_.lists.zero_weights};
+    }
+    return ok_status();
+  }
+
+  /// Degrees of a group whose lists are taken from as they lie and have at most `most` entries each.
+  /// Where nodes have edges of few of many types, most lists are empty.
+  /// \returns their sum; nothing: it is not such a group
+  std::optional<std::uint64_t> short_lists(std::size_t first, std::uint64_t most,
+                                           std::span<std::uint32_t> degrees) const {
+    constexpr std::size_t side_by_side = 16;
+    std::uint64_t longest = most + 1;
+    std::uint64_t sum = 0;
+    if constexpr (std::is_same_v<Rows, OwnedRows>) {
+      longest = !needs_.entries && plain(first, degrees.size()) ? 0 : most + 1;
+      // A few lists at a time: most graphs have long ones among the first, which end the attempt.
+      for (std::size_t i = 0; i < degrees.size() && longest <= most; i += side_by_side) {
+        for (std::size_t k = i; k < std::min(i + side_by_side, degrees.size()); ++k) {
+          const std::uint64_t row = rows_.row(frontier_[first + k]);
+          const std::uint64_t degree = row < rows_.count() ? rows_.lists.degree(row) : most + 1;
+          longest = std::max(longest, degree);
+          sum += degree;
+          degrees[k] = static_cast<std::uint32_t>(degree);
+        }
+      }
+    }
+    return longest > most ? std::nullopt : std::optional(sum);
+  }
+
+  /// Starts to load sums of weights where stretches begin and end.
+  void fetch_sums(std::uint64_t begin, std::uint32_t entries) const {
+    const auto* const sums = rows_.lists.weight_sums.data() + begin;
+    __builtin_prefetch(sums - 1);
+    __builtin_prefetch(sums + entries - 1);
+  }
+  /// Sets where the weights of a stretch lie. \requires needs.weights
+  void add_weights(Stretch& stretch) const {
+    const auto begin = stretch.first_entry;
+    stretch.zero_weights = rows_.lists.zero_weights;
+    if (limited()) {
+      stretch.weight_sums = &rows_.lists.weight_sums[begin];
+      stretch.sum_before = begin == 0 ? 0 : rows_.lists.weight_sums[begin - 1];
+    } else {
+      stretch.aliases = &rows_.lists.aliases[begin];
+    }
+  }
+
+ private:
+  /// A list, or the rest of it that is requested.
+  struct List {
+    std::uint64_t begin;
+    std::uint32_t entries;
+    std::span<const std::uint32_t> excluded;  ///< Of those that count among the entries
+  };
+  Result<List> list_of(std::size_t at, std::uint64_t skipped) {
+    const NodeId node = frontier_[at];
+    if (!rows_.has(node)) {
+      return sampling_refused(
+          part_, Errc::invalid_argument,
+          fmt::format("frontier node {} is not {}", raw(node), rows_.expected()));
+    }
+    const std::uint64_t row = rows_.row(node);
+    const std::uint64_t degree = rows_.lists.degree(row);
+    const auto allowed = limited() ? search_.allowed(at % hop_group) : AllowedEntries{0, degree};
+    if (degree > std::numeric_limits<std::uint32_t>::max()) {
+      return sampling_refused(
+          part_, Errc::unimplemented,
+          fmt::format("node {} has degree {}, at most 2^32-1 works", raw(node), degree));
+    }
+    const std::uint64_t begin = rows_.lists.offsets[row] + allowed.begin;
+    const std::uint64_t end = rows_.lists.offsets[row] + allowed.end;
+    const auto excluded = left_out_.find(at, begin, end);
+    const std::uint64_t entries = end - begin - excluded.size();
+    if (skipped > entries) {
+      return sampling_refused(
+          part_, Errc::invalid_argument,
+          fmt::format("first position {} of node {} of degree {}", skipped, raw(node), entries));
+    }
+    if (needs_.entries) {
+      return List{begin, static_cast<std::uint32_t>(end - begin), excluded};
+    }
+    if (excluded.empty()) {
+      return List{begin + skipped, static_cast<std::uint32_t>(entries - skipped), {}};
+    }
+    return List{begin + left_out_.skip(skipped), static_cast<std::uint32_t>(entries - skipped), {}};
+  }
+
+  /// Whether the lists of a group are taken from as they lie: no times, nothing excluded or skipped.
+  bool plain(std::size_t first, std::size_t nodes) const {
+    return !limited() && rows_.count() > 0 && (first > 0 || section_.first_position == 0) &&
+           left_out_.nothing_before(first + nodes);
+  }
+
+  /// Sets the stretches of a group of plain lists. A loop this short reads the offsets of many nodes at
+  /// once.
+  /// \returns false: the lists are not plain, or one of the nodes is refused
+  bool take_plain(std::size_t first, std::span<const NodeId> nodes,
+                  std::span<Stretch> group) const {
+    if constexpr (std::is_same_v<Rows, OwnedRows>) {
+      if (!plain(first, nodes.size())) {
+        return false;
+      }
+      const std::uint64_t last_row = rows_.count() - 1;
+      std::uint64_t highest_row = 0;
+      std::uint64_t highest_degree = 0;
+      for (std::size_t i = 0; i < nodes.size(); ++i) {
+        const std::uint64_t row = rows_.row(nodes[i]);
+        highest_row = std::max(highest_row, row);
+        const std::uint64_t begin = rows_.lists.offsets[std::min(row, last_row)];
+        const std::uint64_t degree = rows_.lists.offsets[std::min(row, last_row) + 1] - begin;
+        highest_degree = std::max(highest_degree, degree);
+        group[i].original_id = rows_.original_of_row(std::min(row, last_row));
+        group[i].first_entry = begin;
+        group[i].entries = static_cast<std::uint32_t>(degree);
+        group[i].tree = tree(first + i);
+        group[i].excluded = {};
+        group[i].zero_weights = rows_.lists.zero_weights;
+      }
+      return highest_row <= last_row && highest_degree <= std::numeric_limits<std::uint32_t>::max();
+    }
+    return false;
+  }
+
+  /// Finds out what of their lists the nodes of a group may take.
+  void search_times(std::size_t first, std::span<const NodeId> nodes) {
+    if (!limited()) {
+      return;
+    }
+    search_.begin(time_rule_);
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+      std::span<const std::int64_t> times;  // none of a node that list_of() refuses
+      if (rows_.has(nodes[i])) {
+        const std::uint64_t row = rows_.row(nodes[i]);
+        times = rows_.lists.times.subspan(rows_.lists.offsets[row], rows_.lists.degree(row));
+      }
+      search_.add(times, times_[first + i]);
+    }
+    search_.search();
+  }
+
+  const Part& part_;
+  const HopSection& section_;
+  std::span<const NodeId> frontier_;
+  std::span<const std::uint32_t> trees_;
+  std::span<const std::int64_t> times_;
+  TimeRule time_rule_;
+  const Rows rows_;
+  LeftOut left_out_;
+  EdgeDir dir_;
+  ListNeeds needs_;
+  StretchSearch search_;  ///< Of the group that is taken
+};
+
+}  // namespace troupe
