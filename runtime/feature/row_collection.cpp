@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <limits>
+#include <numeric>
 #include <optional>
 #include <utility>
 
@@ -183,7 +184,12 @@ void RowCollection::State::ask(NodeTypeId type, std::vector<std::size_t>& questi
   const bool all = rows || wants_original_ids();
   const auto count = all ? static_cast<std::uint32_t>(wanted_nodes(raw(type))) : labelled;
   std::vector<PooledVector<std::uint32_t>> by_part(book.parts());
-  for (std::uint32_t i = 0; i < count; ++i) {
+  const bool of_one_part = book.parts() == 1 && !cache && !future_rows;
+  if (of_one_part) {
+    by_part[0].resize(count);
+    std::iota(by_part[0].begin(), by_part[0].end(), 0U);
+  }
+  for (std::uint32_t i = 0; i < count && !of_one_part; ++i) {
     const auto owner = book.owner(type, ids[i]);
     const bool taken = rows && i >= labelled &&
                        (take_from_halo(type, i, owner) || take_from_cache(type, i, owner));
@@ -203,10 +209,9 @@ void RowCollection::State::ask(NodeTypeId type, std::vector<std::size_t>& questi
     section.row_bytes = rows ? options->decoders[raw(type)].row_bytes() : 0;
     section.label_bytes =
         raw(type) < options->label_bytes.size() ? options->label_bytes[raw(type)] : 0;
-    section.nodes.reserve(group.size());
-    for (const std::uint32_t i : group) {
-      section.nodes.push_back(ids[i]);
-    }
+    section.nodes.resize(group.size());
+    std::ranges::transform(group, section.nodes.begin(),
+                           [&ids](std::uint32_t i) { return ids[i]; });
     const auto first_unlabelled = std::ranges::lower_bound(group, labelled);
     section.label_nodes = static_cast<std::uint64_t>(first_unlabelled - group.begin());
     questions[question].request.sections.push_back(std::move(section));

@@ -4,6 +4,7 @@
 #include "runtime/feature/row_request.hpp"
 
 #include <algorithm>
+#include <cstring>
 
 namespace troupe {
 namespace {
@@ -11,11 +12,27 @@ namespace {
 /// With the rows as they are stored and those that are prefetched, less than a first-level cache.
 constexpr std::size_t cached_bytes = std::size_t{1} << 14;
 
+/// Rows of a part that stay as they are stored: no call for each of them.
+void copy_rows(std::size_t row_bytes, ComingRows& rows, std::size_t end, MutMatrix out) {
+  const auto stored = rows.part->features->data.bytes;
+  const auto count = rows.nodes.size();
+  const auto row_of = [&](std::size_t i) {
+    return stored.subspan(rows.part->local(rows.nodes[i]) * row_bytes, row_bytes);
+  };
+  for (; rows.done < count && rows.places[rows.done] < end; ++rows.done) {
+    prefetch_row(row_of(std::min(rows.done + rows_ahead, count - 1)));
+    std::memcpy(out.row(rows.places[rows.done]).data(), row_of(rows.done).data(), row_bytes);
+  }
+}
+
 }  // namespace
 
 void place_rows(const RowDecoder& decoder, ComingRows& rows, std::size_t end, MutMatrix out) {
   const auto row_bytes = decoder.row_bytes();
   const auto count = rows.nodes.size();
+  if (rows.part != nullptr && decoder.keeps_rows() && decoder.cols() == out.cols) {
+    return copy_rows(row_bytes, rows, end, out);
+  }
   for (; rows.done < count && rows.places[rows.done] < end; ++rows.done) {
     const auto i = rows.done;
     if (rows.part == nullptr) {
