@@ -4,6 +4,7 @@
 #include "runtime/base/philox.hpp"
 
 #include <cstdint>
+#include <span>
 
 namespace troupe {
 
@@ -21,6 +22,8 @@ class Permutation {
   /// Where position `i` goes: a bijection of [0, n).
   /// \requires i < n
   std::uint64_t operator()(std::uint64_t i) const noexcept;
+  /// Where positions `first` and so on go, many side by side. \requires first + out.size() <= n
+  void fill(std::uint64_t first, std::span<std::uint64_t> out) const;
   /// The position that goes to `x`. \requires x < n
   std::uint64_t inverse(std::uint64_t x) const noexcept;
 
@@ -29,6 +32,7 @@ class Permutation {
  private:
   std::uint64_t encrypt(std::uint64_t x) const noexcept;
   std::uint64_t decrypt(std::uint64_t x) const noexcept;
+  void encrypt_at(std::span<const std::uint32_t> places, std::span<std::uint64_t> values) const;
 
   PhiloxKey key_;
   std::uint64_t n_;

@@ -9,10 +9,11 @@ std::vector<std::uint32_t> permutation_table(const Permutation& permutation, Exe
   const auto n = permutation.size();
   std::vector<std::uint32_t> table(n);
   executor.parallel_for((n + chunk - 1) / chunk, [&](std::size_t k) {
-    const auto end = std::min(n, (k + 1) * chunk);
-    for (std::uint64_t i = k * chunk; i < end; ++i) {
-      table[i] = static_cast<std::uint32_t>(permutation(i));
-    }
+    const auto first = k * chunk;
+    std::vector<std::uint64_t> places(std::min(chunk, n - first));
+    permutation.fill(first, places);
+    std::ranges::transform(places, table.begin() + static_cast<std::ptrdiff_t>(first),
+                           [](std::uint64_t place) { return static_cast<std::uint32_t>(place); });
   });
   return table;
 }

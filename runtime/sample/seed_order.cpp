@@ -4,6 +4,7 @@
 #include "runtime/base/permutation.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <span>
 #include <utility>
 
@@ -101,9 +102,13 @@ PooledVector<std::uint64_t> SeedOrder::positions(std::uint32_t epoch, std::uint6
                         .batch = rank};
   const Permutation order(stream_key(job_seed_, name), place.count);
   PooledVector<std::uint64_t> positions(count);
-  for (std::uint64_t i = 0; i < count; ++i) {
-    const auto at = shuffle_ ? order(first + i) : first + i;
-    positions[i] = place.first + (shares_.empty() ? at : shares_[rank][at]);
+  if (shuffle_) {
+    order.fill(first, positions);
+  } else {
+    std::iota(positions.begin(), positions.end(), first);
+  }
+  for (auto& at : positions) {
+    at = place.first + (shares_.empty() ? at : shares_[rank][at]);
   }
   return positions;
 }

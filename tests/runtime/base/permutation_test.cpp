@@ -23,6 +23,25 @@ TEST(Permutation, IsABijection) {
   }
 }
 
+TEST(Permutation, ManyPositionsGoWhereEachGoesAlone) {
+  for (const std::uint64_t n :
+       {std::uint64_t{1}, std::uint64_t{5}, std::uint64_t{16}, std::uint64_t{17},
+        std::uint64_t{10007}, (std::uint64_t{1} << 32) - 5, (std::uint64_t{1} << 40) + 1,
+        std::uint64_t{1} << 63, ~std::uint64_t{0}}) {
+    const Permutation permutation(key, n);
+    for (const std::uint64_t size : {0U, 1U, 31U, 32U, 33U, 1000U, 4096U, 4097U, 9000U}) {
+      std::vector<std::uint64_t> places(std::min(size, n));
+      for (const std::uint64_t first :
+           {std::uint64_t{0}, (n - places.size()) / 3, n - places.size()}) {
+        permutation.fill(first, places);
+        for (std::uint64_t i = 0; i < places.size(); ++i) {
+          ASSERT_EQ(places[i], permutation(first + i)) << "n " << n << ", position " << first + i;
+        }
+      }
+    }
+  }
+}
+
 TEST(Permutation, TheInverseUndoesIt) {
   for (const std::uint64_t n : {std::uint64_t{1}, std::uint64_t{5}, std::uint64_t{1025},
                                 (std::uint64_t{1} << 40) + 1, ~std::uint64_t{0}}) {
