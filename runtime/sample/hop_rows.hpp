@@ -19,8 +19,11 @@ struct OwnedRows {
   std::uint64_t count() const { return nodes.count; }
   bool has(NodeId id) const { return nodes.owns(id); }
   std::uint64_t row(NodeId id) const { return nodes.local(id); }
-  std::uint64_t original_id(NodeId id) const { return nodes.original_ids[nodes.local(id)]; }
-  std::uint64_t original_of_row(std::uint64_t row) const { return nodes.original_ids[row]; }
+  /// Past all rows: the part does not own the node.
+  std::uint64_t row_or_end(NodeId id) const { return nodes.local(id); }
+  std::uint64_t original_id(NodeId /*id*/, std::uint64_t row) const {
+    return nodes.original_ids[row];
+  }
   std::string expected() const {
     return fmt::format("in [{}, {})", raw(nodes.first), raw(nodes.first) + nodes.count);
   }
@@ -37,8 +40,12 @@ struct HaloRows {
   std::uint64_t count() const { return nodes.halo_listed.size(); }
   bool has(NodeId id) const { return nodes.halo_listed.contains(raw(id)); }
   std::uint64_t row(NodeId id) const { return *nodes.halo_listed.rank(raw(id)); }
-  std::uint64_t original_id(NodeId id) const {
-    return nodes.halo_original_ids[*nodes.halo.rank(raw(id))];
+  std::uint64_t row_or_end(NodeId id) const {
+    return nodes.halo_listed.rank(raw(id)).value_or(count());
+  }
+  std::uint64_t original_id(NodeId id, std::uint64_t /*row*/) const {
+    const auto place = nodes.halo.rank(raw(id));
+    return place ? nodes.halo_original_ids[*place] : 0;
   }
   std::string expected() const {
     return fmt::format("one of the {} whose lists its halo keeps", nodes.halo_listed.size());

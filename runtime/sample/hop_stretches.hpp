@@ -134,21 +134,20 @@ class HopStretches {
   ///   behind its list; unimplemented: a list of 2^32 neighbors or more
   Status take(std::size_t first, std::span<Stretch> group) {
     const auto nodes = frontier_.subspan(first, group.size());
-    if (take_plain(first, nodes, group)) {
-      return ok_status();
+    if (!find_lists(nodes, group)) {
+      return refused(nodes);
     }
-    search_times(first, nodes);
-    for (std::size_t i = 0; i < nodes.size(); ++i) {
-      const std::uint64_t skipped = first + i == 0 ? section_.first_position : 0;
-      TROUPE_ASSIGN_OR_RETURN(const List list, list_of(first + i, skipped));
-      group[i] = {.original_id = rows_.original_id(nodes[i]),
-                  .excluded = list.excluded,
-                  .first_entry = list.begin,
-                  .tree = tree(first + i),
-                  .entries = list.entries,
-                  .zero_weights = rows_.lists.zero_weights};
+    for (std::size_t i = 0; i < group.size(); ++i) {
+      group[i].tree = tree(first + i);
+      group[i].excluded = {};
+      group[i].zero_weights = rows_.lists.zero_weights;
     }
-    return ok_status();
+    if (limited()) {
+      limit(first, group);
+    }
+    const bool skips = first == 0 && section_.first_position > 0;
+    return skips || !left_out_.nothing_before(first + group.size()) ? leave_out(first, group)
+                                                                    : ok_status();
   }
 
   /// Degrees of a group whose lists are taken from as they lie and have at most `most` entries each.
@@ -194,96 +193,88 @@ class HopStretches {
   }
 
  private:
-  /// A list, or the rest of it that is requested.
-  struct List {
-    std::uint64_t begin;
-    std::uint32_t entries;
-    std::span<const std::uint32_t> excluded;  ///< Of those that count among the entries
-  };
-  Result<List> list_of(std::size_t at, std::uint64_t skipped) {
-    const NodeId node = frontier_[at];
-    if (!rows_.has(node)) {
-      return sampling_refused(
-          part_, Errc::invalid_argument,
-          fmt::format("frontier node {} is not {}", raw(node), rows_.expected()));
-    }
-    const std::uint64_t row = rows_.row(node);
-    const std::uint64_t degree = rows_.lists.degree(row);
-    const auto allowed = limited() ? search_.allowed(at % hop_group) : AllowedEntries{0, degree};
-    if (degree > std::numeric_limits<std::uint32_t>::max()) {
-      return sampling_refused(
-          part_, Errc::unimplemented,
-          fmt::format("node {} has degree {}, at most 2^32-1 works", raw(node), degree));
-    }
-    const std::uint64_t begin = rows_.lists.offsets[row] + allowed.begin;
-    const std::uint64_t end = rows_.lists.offsets[row] + allowed.end;
-    const auto excluded = left_out_.find(at, begin, end);
-    const std::uint64_t entries = end - begin - excluded.size();
-    if (skipped > entries) {
-      return sampling_refused(
-          part_, Errc::invalid_argument,
-          fmt::format("first position {} of node {} of degree {}", skipped, raw(node), entries));
-    }
-    if (needs_.entries) {
-      return List{begin, static_cast<std::uint32_t>(end - begin), excluded};
-    }
-    if (excluded.empty()) {
-      return List{begin + skipped, static_cast<std::uint32_t>(entries - skipped), {}};
-    }
-    return List{begin + left_out_.skip(skipped), static_cast<std::uint32_t>(entries - skipped), {}};
-  }
-
   /// Whether the lists of a group are taken from as they lie: no times, nothing excluded or skipped.
   bool plain(std::size_t first, std::size_t nodes) const {
     return !limited() && rows_.count() > 0 && (first > 0 || section_.first_position == 0) &&
            left_out_.nothing_before(first + nodes);
   }
 
-  /// Sets the stretches of a group of plain lists. A loop this short reads the offsets of many nodes at
-  /// once.
-  /// \returns false: the lists are not plain, or one of the nodes is refused
-  bool take_plain(std::size_t first, std::span<const NodeId> nodes,
-                  std::span<Stretch> group) const {
-    if constexpr (std::is_same_v<Rows, OwnedRows>) {
-      if (!plain(first, nodes.size())) {
-        return false;
-      }
-      const std::uint64_t last_row = rows_.count() - 1;
-      std::uint64_t highest_row = 0;
-      std::uint64_t highest_degree = 0;
-      for (std::size_t i = 0; i < nodes.size(); ++i) {
-        const std::uint64_t row = rows_.row(nodes[i]);
-        highest_row = std::max(highest_row, row);
-        const std::uint64_t begin = rows_.lists.offsets[std::min(row, last_row)];
-        const std::uint64_t degree = rows_.lists.offsets[std::min(row, last_row) + 1] - begin;
-        highest_degree = std::max(highest_degree, degree);
-        group[i].original_id = rows_.original_of_row(std::min(row, last_row));
-        group[i].first_entry = begin;
-        group[i].entries = static_cast<std::uint32_t>(degree);
-        group[i].tree = tree(first + i);
-        group[i].excluded = {};
-        group[i].zero_weights = rows_.lists.zero_weights;
-      }
-      return highest_row <= last_row && highest_degree <= std::numeric_limits<std::uint32_t>::max();
+  /// Sets where the lists of a group begin, how many entries they have, and the nodes' original ids.
+  /// A loop this short reads those of many nodes at once.
+  /// \returns false: one of the nodes is refused
+  bool find_lists(std::span<const NodeId> nodes, std::span<Stretch> group) const {
+    if (rows_.count() == 0) {
+      return nodes.empty();
     }
-    return false;
+    const auto* const offsets = rows_.lists.offsets.data();
+    const std::uint64_t last_row = rows_.count() - 1;
+    std::uint64_t highest_row = 0;
+    std::uint64_t highest_degree = 0;
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+      const std::uint64_t found = rows_.row_or_end(nodes[i]);
+      const std::uint64_t row = std::min(found, last_row);
+      const std::uint64_t degree = offsets[row + 1] - offsets[row];
+      highest_row = std::max(highest_row, found);
+      highest_degree = std::max(highest_degree, degree);
+      group[i].original_id = rows_.original_id(nodes[i], row);
+      group[i].first_entry = offsets[row];
+      group[i].entries = static_cast<std::uint32_t>(degree);
+    }
+    return highest_row <= last_row && highest_degree <= std::numeric_limits<std::uint32_t>::max();
   }
 
-  /// Finds out what of their lists the nodes of a group may take.
-  void search_times(std::size_t first, std::span<const NodeId> nodes) {
-    if (!limited()) {
-      return;
+  /// What is wrong with the first of the nodes that is refused.
+  Error refused(std::span<const NodeId> nodes) const {
+    const auto bad = std::ranges::find_if_not(nodes, [&](NodeId node) { return rows_.has(node); });
+    if (bad != nodes.end()) {
+      return sampling_refused(
+          part_, Errc::invalid_argument,
+          fmt::format("frontier node {} is not {}", raw(*bad), rows_.expected()));
     }
+    const auto degree = [&](NodeId node) { return rows_.lists.degree(rows_.row(node)); };
+    const auto longest = std::ranges::max(nodes, {}, degree);
+    return sampling_refused(
+        part_, Errc::unimplemented,
+        fmt::format("node {} has degree {}, at most 2^32-1 works", raw(longest), degree(longest)));
+  }
+
+  /// Leaves what times allow of the lists of a group.
+  void limit(std::size_t first, std::span<Stretch> group) {
     search_.begin(time_rule_);
-    for (std::size_t i = 0; i < nodes.size(); ++i) {
-      std::span<const std::int64_t> times;  // none of a node that list_of() refuses
-      if (rows_.has(nodes[i])) {
-        const std::uint64_t row = rows_.row(nodes[i]);
-        times = rows_.lists.times.subspan(rows_.lists.offsets[row], rows_.lists.degree(row));
-      }
-      search_.add(times, times_[first + i]);
+    for (std::size_t i = 0; i < group.size(); ++i) {
+      search_.add(rows_.lists.times.subspan(group[i].first_entry, group[i].entries),
+                  times_[first + i]);
     }
     search_.search();
+    for (std::size_t i = 0; i < group.size(); ++i) {
+      const auto allowed = search_.allowed(i);
+      group[i].first_entry += allowed.begin;
+      group[i].entries = static_cast<std::uint32_t>(allowed.end - allowed.begin);
+    }
+  }
+
+  /// Finds what is excluded of the stretches of a group. Choices that do not read entries see those that
+  /// are left; of the first list of a section they see the rest that is requested.
+  Status leave_out(std::size_t first, std::span<Stretch> group) {
+    for (std::size_t i = 0; i < group.size(); ++i) {
+      auto& stretch = group[i];
+      const auto excluded =
+          left_out_.find(first + i, stretch.first_entry, stretch.first_entry + stretch.entries);
+      const std::uint64_t left = stretch.entries - excluded.size();
+      const std::uint64_t skipped = first + i == 0 ? section_.first_position : 0;
+      if (skipped > left) {
+        return sampling_refused(part_, Errc::invalid_argument,
+                                fmt::format("first position {} of node {} of degree {}", skipped,
+                                            raw(frontier_[first + i]), left));
+      }
+      if (needs_.entries) {
+        stretch.excluded = excluded;
+        continue;
+      }
+      stretch.entries = static_cast<std::uint32_t>(left - skipped);
+      stretch.first_entry += excluded.empty() || skipped == 0 ? skipped : left_out_.skip(skipped);
+    }
+    return ok_status();
   }
 
   const Part& part_;
