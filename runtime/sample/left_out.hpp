@@ -48,8 +48,11 @@ class LeftOut {
   bool nothing_before(std::size_t end) const {
     return next_ == excluded_.size() || excluded_[next_].place >= end;
   }
-  /// Whether find() has found nothing.
-  bool none() const { return rows_.empty(); }
+  /// Whether find() has found nothing for the places [begin, end).
+  bool none_in(std::size_t begin, std::size_t end) const {
+    const auto found = std::ranges::lower_bound(rows_, begin, {}, &Row::place);
+    return found == rows_.end() || found->place >= end;
+  }
 
   /// Positions in the stretch [begin, end), that of the node at `place`, which are left out; ascending.
   std::span<const std::uint32_t> find(std::size_t place, std::uint64_t begin, std::uint64_t end) {

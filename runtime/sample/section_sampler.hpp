@@ -305,7 +305,7 @@ class SectionSampler {
     if (!drawn.empty()) {
       choice_->choose(section_.key, drawn, std::span(positions_).first(most_drawn));
     }
-    const bool all_left = needs_.entries || stretches_.left_out().none();
+    const bool all_left = needs_.entries || stretches_.left_out().none_in(first, end);
     const std::uint32_t* position = positions_.data();
     const Stretch* stretch = drawn.data();
     for (std::size_t i = 0; i < counts.size(); ++i) {
@@ -329,7 +329,7 @@ class SectionSampler {
 
   /// The stretches of a planned group that a choice draws from.
   std::span<Stretch> drawn_of(std::size_t first, const SectionPlan::Row* rows, std::size_t count) {
-    const bool plain = !needs_.weights && stretches_.left_out().none();
+    const bool plain = !needs_.weights && stretches_.left_out().none_in(first, first + count);
     std::size_t drawn = 0;
     for (std::size_t i = 0; i < count; ++i) {
       auto& stretch = group_[drawn];
