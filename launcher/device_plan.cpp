@@ -146,7 +146,7 @@ std::string device_text(const Job& job, const DevicePlan& plan, const gpu::Found
                    ? fmt::format(", gathers rows; the host samples batches ({})", plan.why_not)
                    : fmt::format("; the host makes batches ({})", plan.why_not);
   }
-  if (job.task.kind != "node") {
+  if (job.task.kind == "knowledge") {
     by_host += fmt::format("; the host computes the losses of task.kind \"{}\"", job.task.kind);
   }
   if (!job.embedding.empty()) {

@@ -19,6 +19,8 @@ class KnowledgeTask final : public Task {
   KnowledgeTask(const TaskOptions& options, const nn::ModelOptions& model)
       : options_(options), relations_(model.relations), cols_(model.out_dim) {}
 
+  bool on_host() const override { return true; }
+
   Status check(const Batch& batch) const override {
     TROUPE_RETURN_IF_ERROR(check_triples(batch));
     const auto& links = *batch.sampled->links;
@@ -31,7 +33,7 @@ class KnowledgeTask final : public Task {
     return ok_status();
   }
 
-  nn::LossResult loss(const TaskPass& pass, TaskGradients& gradients) override {
+  std::uint64_t loss(const TaskPass& pass, TaskGradients& gradients) override {
     const auto& sampled = *pass.batch.sampled;
     const auto triples = sampled.links->sources.size();
     const auto replaced = replaced_in(sampled.key);
@@ -49,20 +51,26 @@ class KnowledgeTask final : public Task {
                           std::span(sampled.links->candidates).subspan(c * negatives, negatives));
       losses[c] = chunks_[c].run(replaced, std::move(places), pass.rows.front(), relations(pass));
     });
-    gradients.rows.clear();
+    row_gradients_.clear();
     for (const ConstMatrix& rows : pass.rows) {
-      gradients.rows.push_back(Matrix::zeros(rows.rows, rows.cols));
+      row_gradients_.push_back(Matrix::zeros(rows.rows, rows.cols));
     }
-    gradients.parameters.assign(relations_.rows * relations_.cols, 0.0F);
-    const MutMatrix of_relations{gradients.parameters.data(), relations_.rows, relations_.cols};
+    relation_gradients_.assign(relations_.rows * relations_.cols, 0.0F);
+    const MutMatrix of_relations{relation_gradients_.data(), relations_.rows, relations_.cols};
     nn::LossResult sum;
     for (std::size_t c = 0; c < count; ++c) {
-      chunks_[c].add(gradients.rows.front().view(), of_relations);
+      chunks_[c].add(row_gradients_.front().view(), of_relations);
       sum.sum += losses[c].sum;
       sum.weight += losses[c].weight;
     }
-    return sum;
+    sum_ = sum.sum;
+    gradients = {.rows = {}, .parameters = relation_gradients_};
+    for (const Matrix& rows : row_gradients_) {
+      gradients.rows.push_back(rows.view());
+    }
+    return sum.weight;
   }
+  Result<double> loss_sum() override { return sum_; }
 
   /// Of each triple what holders of entities are asked to count by: the query for its tail and the key of
   /// that, then the same for its head.
@@ -145,12 +153,16 @@ class KnowledgeTask final : public Task {
   nn::ModelOptions::Relations relations_;
   std::size_t cols_;
   std::deque<TripleChunk> chunks_;
+  std::vector<Matrix> row_gradients_;
+  std::vector<float> relation_gradients_;
+  double sum_ = 0;
 };
 
 }  // namespace
 
 Result<std::unique_ptr<Task>> make_knowledge_task(const TaskOptions& options,
-                                                  const nn::Network& network) {
+                                                  const nn::Network& network,
+                                                  nn::BlockOps& /*ops*/) {
   const auto& model = network.options();
   const auto& score = options.knowledge.score;
   if (options.loss != "softmax" && options.loss != "self_adversarial") {
