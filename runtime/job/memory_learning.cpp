@@ -53,6 +53,25 @@ std::uint64_t partials(const MemoryFacts& of) {
                       std::min<std::uint64_t>(nn::most_partials, divide_up(rows, nn::chunk_rows)));
 }
 
+/// What a decoder keeps of a batch's pairs, as a device does, whose lists and sums are the most.
+std::uint64_t decoder_memory(const MemoryFacts& of) {
+  const auto& model = of.job.model;
+  const auto& decoder = model.decoder;
+  constexpr std::uint64_t lists = 24;  // both ends, sorted, with lists by row
+  constexpr std::uint64_t scores = 4;  // an output, its gradient and its term
+  constexpr std::uint64_t running_sums = 16;
+  constexpr std::uint64_t vectors = 4;  // of both ends, or of a product, with gradients
+  const auto sums = decoder.kind == "mlp" ? times(vectors, plus(model.out_dim, decoder.hidden))
+                                          : times(running_sums, decoder.outputs);
+  const auto each = plus(plus(lists, times(scores, decoder.outputs)), sums);
+  const auto rows =
+      std::accumulate(of.batch_seeds.begin(), of.batch_seeds.end(), std::uint64_t{0}, plus);
+  // Gradients by the decoder and by each of its ends.
+  return of.pairs == 0
+             ? 0
+             : plus(matrix_bytes(of.pairs, each), matrix_bytes(rows, times(3, model.out_dim)));
+}
+
 }  // namespace
 
 std::uint64_t memory_of_activations(const MemoryFacts& of) {
@@ -85,7 +104,7 @@ std::uint64_t memory_of_activations(const MemoryFacts& of) {
                                          (dropped ? 1U : 0U) + (input_gradient ? 1U : 0U))));
     }
   }
-  sum = plus(sum, partials(of));
+  sum = plus(plus(sum, partials(of)), decoder_memory(of));
   return plus(sum, sum / growth);
 }
 
