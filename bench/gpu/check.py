@@ -174,10 +174,14 @@ class Bench:
                 },
                 file,
             )
+        links = ["task.kind=unsupervised", "task.negatives.kind=triplet", "sample.batch_size=256", "train.epochs=2"]
+        links += ["model.dropout=0", "model.input_dropout=0", "eval.mode=sampled"]
         return {
             "GraphSAGE": (quickstart, ["train.epochs=5"]),
             "GAT": (quickstart, ["train.epochs=3", "model.kind=gat", "model.heads=4", "model.hidden=32"]),
             "heterogeneous": (job, []),
+            "links": (quickstart, links + ["task.decoder.kind=distmult", "train.loss=bce"]),
+            "links by perceptron": (quickstart, links + ["task.decoder.kind=mlp", "train.loss=softmax"]),
         }
 
     def runs_of_model(self, name, job, settings):
