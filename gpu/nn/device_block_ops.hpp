@@ -8,6 +8,7 @@
 #include "gpu/nn/learning_stage.hpp"
 #include "gpu/nn/link_loss_stage.hpp"
 #include "gpu/nn/pair_score_stage.hpp"
+#include "gpu/nn/triple_stage.hpp"
 #include "runtime/nn/ops/block_ops.hpp"
 #include "runtime/nn/ops/linear.hpp"
 
@@ -334,6 +335,9 @@ class DeviceBlockOps final : public nn::BlockOps,
 
   void seed_loss(const nn::SeedLossWork& work) override { seed_loss_stage(stream_, work); }
   void link_loss(const nn::LinkLossWork& work) override { link_loss_stage(stream_, work); }
+  void triple_loss(Executor& /*executor*/, const nn::TripleLossWork& work) override {
+    TripleStage(stream_, products_, work).run();
+  }
   void mean_of_one(float divisor, std::span<float> values) override {
     stream_.for_each(values.size(), MeanOfOne{divisor, values.data()});
   }

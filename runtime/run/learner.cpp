@@ -69,9 +69,11 @@ Result<Learner::Share> Learner::compute(Executor& executor, const Batch& batch,
   TROUPE_RETURN_IF_ERROR(inputs_.join(batch, std::move(learned)));
   TROUPE_ASSIGN_OR_RETURN(const auto input, forward_input(network_->options(), options_.job_seed,
                                                           batch, true, inputs_.views()));
-  auto rows = network_->forward_there(executor, parameters_->values(), input, *activations_);
-  TROUPE_ASSIGN_OR_RETURN(const auto weight, pass_back(task_pass(executor, parameters_->values(),
-                                                                 batch, std::move(rows))));
+  const auto rows = network_->forward_there(executor, parameters_->values(), input, *activations_);
+  const auto weight = pass_back({.executor = executor,
+                                 .batch = batch,
+                                 .rows = rows,
+                                 .parameters = network_->decoder_slice(parameters_->values())});
   if (weight > 0) {
     keep_learned_gradients();
     parameters_->weigh_statistics(weight);
@@ -94,34 +96,15 @@ Result<Learner::Share> Learner::compute(Executor& executor, const Batch& batch,
   return share;
 }
 
-/// Rows of the network and the decoder's parameters, where the task computes. \param parameters  all
-TaskPass Learner::task_pass(Executor& executor, std::span<const float> parameters,
-                            const Batch& batch, std::vector<ConstMatrix> rows) {
-  const bool copied = on_device() && task_->on_host();
-  task_rows_ = copied ? activations_->to_host(rows) : std::move(rows);
-  return {.executor = executor,
-          .batch = batch,
-          .rows = task_rows_,
-          .parameters = copied ? fetched_decoder(parameters) : network_->decoder_slice(parameters)};
-}
-
 /// The loss, then the gradient of all parameters. \returns the weight; with 0 there is no gradient
-Result<std::uint64_t> Learner::pass_back(const TaskPass& pass) {
-  TROUPE_RETURN_IF_ERROR(activations_->status());
+std::uint64_t Learner::pass_back(const TaskPass& pass) {
   const auto weight = task_->loss(pass, task_gradients_);
-  if (weight == 0) {
-    return weight;
-  }
-  const bool copied = on_device() && task_->on_host();
-  const auto gradient = parameters_->gradient();
-  const auto& rows = task_gradients_.rows;
-  network_->backward_there(copied ? activations_->from_host(rows) : rows, *activations_, gradient);
-  const auto of_decoder = task_gradients_.parameters;
-  const auto to = network_->decoder_slice(gradient);
-  if (!copied) {
-    activations_->ops().copy(of_decoder, to.first(of_decoder.size()));
-  } else if (!of_decoder.empty()) {
-    activations_->ops().upload(of_decoder.data(), to.data(), of_decoder.size_bytes());
+  if (weight > 0) {
+    const auto gradient = parameters_->gradient();
+    network_->backward_there(task_gradients_.rows, *activations_, gradient);
+    const auto of_decoder = task_gradients_.parameters;
+    activations_->ops().copy(of_decoder,
+                             network_->decoder_slice(gradient).first(of_decoder.size()));
   }
   return weight;
 }
@@ -129,17 +112,6 @@ Result<std::uint64_t> Learner::pass_back(const TaskPass& pass) {
 std::span<const float> Learner::fetched_gradient() {
   fetched_gradient_ = parameters_->read_gradient();
   return fetched_gradient_;
-}
-
-/// In host memory. \param there  all parameters, on a device
-std::span<const float> Learner::fetched_decoder(std::span<const float> there) {
-  const auto of_decoder = network_->decoder_slice(there);
-  decoder_.resize(of_decoder.size());
-  if (!of_decoder.empty() &&
-      !activations_->ops().download(of_decoder.data(), decoder_.data(), of_decoder.size_bytes())) {
-    std::ranges::fill(decoder_, 0.0F);  // the error stays
-  }
-  return decoder_;
 }
 
 void Learner::keep_learned_gradients() {
@@ -186,10 +158,11 @@ Result<Matrix> Learner::outputs_of(Executor& executor, std::span<const float> pa
   TROUPE_RETURN_IF_ERROR(inputs_.join(batch, std::move(learned)));
   TROUPE_ASSIGN_OR_RETURN(const auto input, forward_input(network_->options(), options_.job_seed,
                                                           batch, false, inputs_.views()));
-  auto rows = network_->forward_there(executor, parameters, input, *activations_);
-  const auto pass = task_pass(executor, parameters, batch, std::move(rows));
-  TROUPE_RETURN_IF_ERROR(activations_->status());
-  return task_->outputs(pass);
+  const auto rows = network_->forward_there(executor, parameters, input, *activations_);
+  return task_->outputs({.executor = executor,
+                         .batch = batch,
+                         .rows = rows,
+                         .parameters = network_->decoder_slice(parameters)});
 }
 
 Status Learner::restore(const std::vector<float>& parameters, const nn::OptimizerState& optimizer,

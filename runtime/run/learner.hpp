@@ -115,14 +115,11 @@ class Learner {
   Learner(const LearnerOptions& options, std::unique_ptr<nn::Network> network,
           std::unique_ptr<nn::Activations> activations, std::unique_ptr<Task> task,
           std::unique_ptr<nn::TrainedParameters> parameters);
-  Result<std::uint64_t> pass_back(const TaskPass& pass);
+  std::uint64_t pass_back(const TaskPass& pass);
   std::span<const float> fetched_gradient();
-  std::span<const float> fetched_decoder(std::span<const float> there);
   void keep_learned_gradients();
   Result<Matrix> outputs_of(Executor& executor, std::span<const float> parameters,
                             const Batch& batch, std::shared_ptr<const LearnedInputs> learned);
-  TaskPass task_pass(Executor& executor, std::span<const float> parameters, const Batch& batch,
-                     std::vector<ConstMatrix> rows);
 
   LearnerOptions options_;
   std::unique_ptr<nn::Network> network_;
@@ -131,9 +128,7 @@ class Learner {
   std::unique_ptr<nn::TrainedParameters> parameters_;
   JoinedFeatures inputs_;
   LearnedInputs learned_gradients_;
-  std::vector<ConstMatrix> task_rows_;   ///< of the last batch, where the task computes
   TaskGradients task_gradients_;         ///< scratch
-  std::vector<float> decoder_;           ///< the decoder's parameters, from a device
   std::vector<float> fetched_gradient_;  ///< from a device
   std::uint64_t steps_ = 0;
 };

@@ -92,6 +92,48 @@ void add_links(std::vector<Way>& all) {
                  labelled_links({0.5F, std::nanf("")})});
 }
 
+/// Four triples in two chunks among five entities.
+Batch some_triples() {
+  Batch batch = two_nodes({0, 1, 1, 3}, {});
+  auto sampled = *batch.sampled;
+  sampled.key = {.epoch = 0, .number = 1};
+  sampled.nodes[0] = {{NodeId{0}, NodeId{1}, NodeId{2}, NodeId{3}, NodeId{4}}, {5}};
+  sampled.edges[0].offsets = {0};
+  sampled.edges[0].sources = {};
+  sampled.edges[0].row_begin = {0};
+  sampled.hops = 0;
+  auto& links = sampled.links.emplace();
+  links.sources = {0, 1, 1, 3};
+  links.destinations = {1, 2, 4, 0};
+  links.labels = {0, 2, 2, 0};
+  links.candidates = {2, 1, 3, 3};
+  batch.sampled = std::make_shared<const SampledBatch>(std::move(sampled));
+  Matrix rows(5, 4);
+  for (std::size_t i = 0; i < 20; ++i) {
+    rows.data()[i] = std::sin(static_cast<float>(3 * i + 1));
+  }
+  batch.rows[0].features = std::move(rows);
+  return batch;
+}
+
+void add_triples(std::vector<Way>& all) {
+  for (const auto& [kind, loss] : std::vector<std::pair<nn::ScoreKind, const char*>>{
+           {nn::ScoreKind::transe, "self_adversarial"},
+           {nn::ScoreKind::complex, "softmax"},
+           {nn::ScoreKind::rotate, "self_adversarial"}}) {
+    auto options = with("adagrad", loss);
+    options.task = "knowledge";
+    options.knowledge = {.score = {.kind = kind}, .chunk = 3, .negatives = 2};
+    options.model.layers = 0;
+    options.model.out_dim = 4;
+    options.model.types.nodes = {{"entity", 4}};
+    options.model.types.edges = {{"triple", NodeTypeId{0}, NodeTypeId{0}}};
+    options.model.relations = {
+        .rows = 3, .cols = options.knowledge.score.relation_cols(4), .bound = 0.8F};
+    all.push_back({fmt::format("triples, {}", loss), options, some_triples()});
+  }
+}
+
 /// Each optimizer, loss and kind of parameter once.
 std::vector<Way> ways() {
   std::vector<Way> all;
@@ -119,6 +161,7 @@ std::vector<Way> ways() {
   all.push_back({"running statistics", statistics, two_hops_of(two_nodes({0, 1}, {1, 0}))});
 
   add_links(all);
+  add_triples(all);
   return all;
 }
 
@@ -241,6 +284,29 @@ TEST_P(LearnerOnDevice, GradientsComeToTheHostWhereTheyAreWanted) {
   ASSERT_OK_AND_ASSIGN(const auto fetched, learner->compute(executor, batch));
   ASSERT_OK_AND_ASSIGN(const auto expected, here->compute(executor, batch));
   EXPECT_TRUE(same_bits(fetched.gradient, expected.gradient));
+}
+
+/// Rows of entities that are learned, not features.
+TEST_P(LearnerOnDevice, GradientsOfLearnedRowsAreThoseOfTheCpu) {
+  InlineExecutor executor;
+  std::vector<Way> triples;
+  add_triples(triples);
+  for (auto& [name, options, batch] : triples) {
+    SCOPED_TRACE(name);
+    auto learned = std::make_shared<LearnedInputs>();
+    learned->push_back(std::exchange(batch.rows[0].features, {}));
+    const auto here = reference(options);
+    const auto there = make_on(on(4), options);
+    ASSERT_OK_AND_ASSIGN(const auto expected, here->compute(executor, batch, learned));
+    ASSERT_OK_AND_ASSIGN(const auto share, there->compute(executor, batch, learned));
+
+    EXPECT_EQ(share.loss_sum, expected.loss_sum);
+    EXPECT_TRUE(same_bits(share.gradient, expected.gradient));
+    const auto of_rows = there->take_learned_gradients();
+    const auto expected_rows = here->take_learned_gradients();
+    ASSERT_EQ(of_rows.size(), 1U);
+    EXPECT_TRUE(same_bits(of_rows[0].view().flat(), expected_rows[0].view().flat()));
+  }
 }
 
 TEST_P(LearnerOnDevice, UnlabelledSeedsAndEmptyBatchesChangeNothing) {

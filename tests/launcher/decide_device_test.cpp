@@ -127,9 +127,10 @@ TEST(DeviceText, SaysWhatDevicesDoAndWhatTheHostDoes) {
   Job triples = job_on("emulated:1");
   triples.task.kind = "knowledge";
   triples.embedding["entity"] = {};
-  EXPECT_EQ(device_text(triples, all, found_none),
-            "device emulated:1: trains, makes batches; the host computes the losses of task.kind "
-            "\"knowledge\"; learned rows and their gradients pass through the host");
+  EXPECT_EQ(
+      device_text(triples, all, found_none),
+      "device emulated:1: trains, makes batches; learned rows and their gradients pass through "
+      "the host");
 }
 
 }  // namespace

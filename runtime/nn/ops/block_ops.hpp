@@ -12,6 +12,7 @@
 #include "runtime/base/ids.hpp"
 #include "runtime/base/matrix.hpp"
 #include "runtime/base/result.hpp"
+#include "runtime/nn/knowledge/triple_loss.hpp"
 #include "runtime/nn/ops/aggregate.hpp"
 #include "runtime/nn/ops/attention.hpp"
 #include "runtime/nn/ops/batch_norm.hpp"
@@ -248,6 +249,8 @@ class BlockOps {
   virtual void seed_loss(const SeedLossWork& work) = 0;
   /// The loss of a batch's links with its gradient (link_loss.hpp).
   virtual void link_loss(const LinkLossWork& work) = 0;
+  /// The loss of a batch's triples with its gradients (knowledge/triple_loss.hpp).
+  virtual void triple_loss(Executor& executor, const TripleLossWork& work) = 0;
 
   // Learning.
 

@@ -1,6 +1,7 @@
 #pragma once
 /// \file cpu_block_ops.hpp
 /// Block operations on the CPU, in chunks of rows that an executor's threads share.
+#include "runtime/nn/knowledge/triple_chunks.hpp"
 #include "runtime/nn/ops/block_ops.hpp"
 #include "runtime/nn/ops/grow_buffer.hpp"
 
@@ -70,6 +71,7 @@ class CpuBlockOps final : public BlockOps {
                             ConstMatrix grad, const PairGradients& to) override;
   void seed_loss(const SeedLossWork& work) override;
   void link_loss(const LinkLossWork& work) override;
+  void triple_loss(Executor& executor, const TripleLossWork& work) override;
   void mean_of_one(float divisor, std::span<float> values) override;
   const float* clip_factor(std::span<const float> gradient, double limit) override;
   void optimizer_step(const OptimizerStep& step, const StepArrays& arrays) override;
@@ -78,6 +80,7 @@ class CpuBlockOps final : public BlockOps {
   GrowBuffer<float> weight_partials_;
   FinishScratch finish_;
   HeadProductScratch heads_;
+  TripleChunks triples_;
   float clip_ = 1;
 };
 

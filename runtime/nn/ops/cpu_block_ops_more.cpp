@@ -136,6 +136,10 @@ void CpuBlockOps::link_loss(const LinkLossWork& work) {
   *work.sum = nn::link_loss(work.loss, work.scores, work.gradients).sum;
 }
 
+void CpuBlockOps::triple_loss(Executor& executor, const TripleLossWork& work) {
+  triples_.run(executor, work);
+}
+
 void CpuBlockOps::mean_of_one(float divisor, std::span<float> values) {
   for (float& value : values) {
     value = (0.0F + value) / divisor;

@@ -31,7 +31,7 @@ struct TaskOptions {
   bool rank_all = false;  ///< Of links, on the CPU: outputs end with add_link_queries()
 };
 
-/// One batch after the network. Rows and parameters are where the task computes.
+/// One batch after the network. Rows and parameters are in the memory of the task's functions.
 struct TaskPass {
   Executor& executor;
   const Batch& batch;
@@ -39,7 +39,7 @@ struct TaskPass {
   std::span<const float> parameters = {};  ///< the decoder's
 };
 
-/// Gradients of the sum of the losses, where the task computes. Valid until its next call.
+/// Gradients of the sum of the losses, in that memory. Valid until the task's next call.
 struct TaskGradients {
   std::vector<ConstMatrix> rows = {};      ///< of the shapes of TaskPass::rows
   std::span<const float> parameters = {};  ///< of the decoder
@@ -52,8 +52,6 @@ class Task {
  public:
   virtual ~Task() = default;
 
-  /// It computes in host memory, wherever the functions do.
-  virtual bool on_host() const { return false; }
   /// \errors failed_precondition: the batch has other labels or seeds than the task needs
   virtual Status check(const Batch& batch) const = 0;
   /// The losses over the terms of the batch, and the gradients of their sum. Does not wait for a device.
