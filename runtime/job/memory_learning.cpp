@@ -1,5 +1,6 @@
 #include "runtime/base/saturating.hpp"
 #include "runtime/job/embedding_rules.hpp"
+#include "runtime/job/knowledge_rules.hpp"
 #include "runtime/job/memory_facts.hpp"
 #include "runtime/nn/ops/linear.hpp"
 
@@ -72,6 +73,22 @@ std::uint64_t decoder_memory(const MemoryFacts& of) {
              : plus(matrix_bytes(of.pairs, each), matrix_bytes(rows, times(3, model.out_dim)));
 }
 
+/// What the loss of a batch's triples keeps on a device.
+std::uint64_t triple_memory(const MemoryFacts& of) {
+  const auto cols = of.job.model.out_dim;
+  const auto chunks = shared_candidates(of.job).chunks;
+  const auto rows =
+      plus(times(2, of.triples), times(chunks.chunks_of(of.triples), chunks.negatives));
+  constexpr std::uint64_t lists = 24;
+  // Rows as they are and by their lengths, and gradients; of relations factors in their place.
+  const auto of_rows = matrix_bytes(plus(rows, of.triples), plus(times(3, cols), lists));
+  const auto size = std::min(chunks.triples, of.triples);
+  // Queries with their gradients; scores, gradients and shares.
+  const auto of_chunk = plus(matrix_bytes(size, times(2, cols)),
+                             matrix_bytes(size, times(4, plus(chunks.negatives, 1))));
+  return of.triples == 0 ? 0 : plus(of_rows, of_chunk);
+}
+
 }  // namespace
 
 std::uint64_t memory_of_activations(const MemoryFacts& of) {
@@ -104,7 +121,7 @@ std::uint64_t memory_of_activations(const MemoryFacts& of) {
                                          (dropped ? 1U : 0U) + (input_gradient ? 1U : 0U))));
     }
   }
-  sum = plus(plus(sum, partials(of)), decoder_memory(of));
+  sum = plus(plus(sum, partials(of)), plus(decoder_memory(of), triple_memory(of)));
   return plus(sum, sum / growth);
 }
 

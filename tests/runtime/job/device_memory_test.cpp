@@ -74,6 +74,27 @@ TEST(DeviceMemory, DecodersKeepThePairsOfABatch) {
   EXPECT_GE(activations("dot", 64), few + (310 - pairs) * 4 * 16);
 }
 
+/// Ten triples in chunks of four: rows of 20 ends and of the candidates of three chunks.
+TEST(DeviceMemory, TriplesKeepTheRowsOfAllChunks) {
+  auto graph = device_graph();
+  graph.node_types[0].features = {};
+  graph.node_types[0].name = "entity";
+  graph.splits[0].links["train"] = {.edge_type = EdgeTypeId{0}, .count = 400};
+  graph.splits[0].links["train"].relations = 5;
+  auto job = device_job();
+  job.task.kind = "knowledge";
+  job.task.completes.chunk = 4;
+  job.embedding["entity"] = {};
+  job.embedding["entity"].dim = 8;
+  const auto activations = [&](std::uint32_t negatives) {
+    job.task.completes.negatives = negatives;
+    return device_memory(job, graph, make_plan(job, graph), {}).activations;
+  };
+  const auto few = activations(6);
+  EXPECT_GE(few, std::uint64_t{20 + 3 * 6} * 8 * 4 * 3);
+  EXPECT_GE(activations(60), few + std::uint64_t{3 * 54} * 8 * 4 * 3);
+}
+
 TEST(DeviceMemory, ListsMayBePinned) {
   auto job = device_job();
   const auto there = device_memory_of(job, {.batches = true});
