@@ -39,6 +39,8 @@ cp bench/gpu/check.py bench/gpu/speed.json "$bundle/bench/gpu/"
 cp bench/peers/common.py bench/peers/gpu_epoch.py "$bundle/bench/peers/"
 cp examples/quickstart.json examples/local.json "$bundle/examples/"
 cp -r examples/data/cora "$bundle/examples/data/"
+mkdir "$bundle/examples/knowledge"
+cp -r examples/knowledge/family.json examples/knowledge/family "$bundle/examples/knowledge/"
 cp -r tests/goldens/batches "$bundle/tests/goldens/"
 cp LICENSE NOTICE "$bundle/"
 printf '{"commit": "%s", "changed": %s, "compiler": "%s", "nvcc": "%s", "processor": "x86-64-v3"}\n' \

@@ -146,9 +146,6 @@ std::string device_text(const Job& job, const DevicePlan& plan, const gpu::Found
                    ? fmt::format(", gathers rows; the host samples batches ({})", plan.why_not)
                    : fmt::format("; the host makes batches ({})", plan.why_not);
   }
-  if (job.task.kind != "node") {
-    by_host += fmt::format("; the host computes the losses of task.kind \"{}\"", job.task.kind);
-  }
   if (!job.embedding.empty()) {
     by_host += "; learned rows and their gradients pass through the host";
   }

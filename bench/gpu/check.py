@@ -174,11 +174,28 @@ class Bench:
                 },
                 file,
             )
+        links = ["task.kind=unsupervised", "task.negatives.kind=triplet", "sample.batch_size=256", "train.epochs=2"]
+        links += ["model.dropout=0", "model.input_dropout=0", "eval.mode=sampled", "eval.metric=auc"]
+        steep = ["train.optimizer.lr=0.05", "train.optimizer.weight_decay=0"]
         return {
             "GraphSAGE": (quickstart, ["train.epochs=5"]),
             "GAT": (quickstart, ["train.epochs=3", "model.kind=gat", "model.heads=4", "model.hidden=32"]),
             "heterogeneous": (job, []),
+            "links": (quickstart, links + ["task.decoder.kind=distmult", "train.loss=bce"] + steep),
+            "links by perceptron": (quickstart, links + ["task.decoder.kind=mlp", "train.loss=softmax"]),
+            "triples by products": (self.triples(), ["train.epochs=10"]),
+            "triples by distances": (self.triples(), ["train.epochs=10", "task.score.kind=rotate", "train.margin=3"]),
         }
+
+    def triples(self):
+        """A job of a small knowledge graph."""
+        job = os.path.join(self.work, "family.json")
+        if not os.path.exists(job):
+            store = os.path.join(self.work, "store")  # as the job names it
+            words = [self.programs["troupe"], "import", "--from", "triples", "--relations", "one"]
+            self.output(words + [os.path.join(ROOT, "examples", "knowledge", "family"), store], 60)
+            shutil.copy(os.path.join(ROOT, "examples", "knowledge", "family.json"), job)
+        return job
 
     def runs_of_model(self, name, job, settings):
         on_cpu = self.run(job, f"{name}-cpu", "cpu", settings)

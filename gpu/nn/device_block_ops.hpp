@@ -6,6 +6,9 @@
 #include "gpu/base/array.hpp"
 #include "gpu/nn/block_launches.hpp"
 #include "gpu/nn/learning_stage.hpp"
+#include "gpu/nn/link_loss_stage.hpp"
+#include "gpu/nn/pair_score_stage.hpp"
+#include "gpu/nn/triple_stage.hpp"
 #include "runtime/nn/ops/block_ops.hpp"
 #include "runtime/nn/ops/linear.hpp"
 
@@ -320,7 +323,21 @@ class DeviceBlockOps final : public nn::BlockOps,
     }
   }
 
+  void pair_scores(Executor& /*executor*/, const nn::RowPairs& pairs, ConstMatrix relations,
+                   MutMatrix scores) override {
+    pair_scores_stage(stream_, pairs, relations, scores);
+  }
+  void pair_scores_gradient(Executor& /*executor*/, const nn::RowPairs& pairs,
+                            ConstMatrix relations, ConstMatrix grad,
+                            const nn::PairGradients& to) override {
+    pair_scores_gradient_stage(stream_, pairs, relations, grad, to);
+  }
+
   void seed_loss(const nn::SeedLossWork& work) override { seed_loss_stage(stream_, work); }
+  void link_loss(const nn::LinkLossWork& work) override { link_loss_stage(stream_, work); }
+  void triple_loss(Executor& /*executor*/, const nn::TripleLossWork& work) override {
+    TripleStage(stream_, products_, work).run();
+  }
   void mean_of_one(float divisor, std::span<float> values) override {
     stream_.for_each(values.size(), MeanOfOne{divisor, values.data()});
   }
@@ -331,15 +348,6 @@ class DeviceBlockOps final : public nn::BlockOps,
   }
   void optimizer_step(const nn::OptimizerStep& step, const nn::StepArrays& arrays) override {
     optimizer_step_stage(stream_, step, arrays);
-  }
-
-  nn::LossResult cross_entropy(ConstMatrix logits, std::span<const std::int64_t> labels,
-                               MutMatrix grad_logits) override {
-    return nn::cross_entropy(logits, labels, grad_logits);
-  }
-  nn::LossResult bce_logits(ConstMatrix logits, ConstMatrix targets, float pos_weight,
-                            MutMatrix grad_logits) override {
-    return nn::bce_logits(logits, targets, pos_weight, grad_logits);
   }
 
  private:

@@ -15,14 +15,15 @@ namespace troupe::gpu {
 /// A SeedLoss in device memory, with a place for the gradient and the term of each element.
 struct SeedTerms {
   const float* rows;
-  const std::uint32_t* row_of_seed;
+  const std::uint32_t* row_of_seed;  ///< null: each seed has its own
   std::size_t cols;
   float* grad;    ///< [seeds, cols]
   double* terms;  ///< of cross entropy [seeds], else [seeds, cols]
 
-  TROUPE_HD float value(std::size_t seed, std::size_t c) const {
-    return rows[row_of_seed[seed] * cols + c];
+  TROUPE_HD const float* row(std::size_t seed) const {
+    return rows + (row_of_seed == nullptr ? seed : row_of_seed[seed]) * cols;
   }
+  TROUPE_HD float value(std::size_t seed, std::size_t c) const { return row(seed)[c]; }
 };
 
 /// Softmax cross entropy: for each seed its largest logit and the sum of exponentials beside it.
@@ -39,7 +40,7 @@ struct SeedExponentials {
   float* largest;
   double* sums;
   TROUPE_HD void operator()(std::size_t seed) const {
-    const float* const row = at.rows + at.row_of_seed[seed] * at.cols;
+    const float* const row = at.row(seed);
     float most = row[0];
     in_order<16, 8>(
         std::size_t{1}, at.cols, [row](std::size_t c) { return row[c]; },

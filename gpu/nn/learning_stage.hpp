@@ -22,13 +22,14 @@ void cross_entropy_stage(Stream& on, const SeedTerms& at, std::span<const std::i
 template <class Stream>
 void seed_loss_stage(Stream& on, const nn::SeedLossWork& work) {
   const nn::SeedLoss& loss = work.loss;
-  const std::size_t seeds = loss.row_of_seed.size();
+  const std::size_t seeds = loss.own_rows ? work.rows.rows : loss.row_of_seed.size();
   const std::size_t cols = work.rows.cols;
   const bool by_seed = loss.kind == nn::SeedLossKind::cross_entropy;
   const std::size_t count = by_seed ? seeds : seeds * cols;
-  const auto grad = on.template array<float>(seeds * cols);
+  const auto of_seeds = on.template array<float>(loss.own_rows ? 0 : seeds * cols);
   const auto terms = on.template array<double>(count);
-  const SeedTerms at{work.rows.data, loss.row_of_seed.data(), cols, grad.data(), terms.data()};
+  const SeedTerms at{work.rows.data, loss.own_rows ? nullptr : loss.row_of_seed.data(), cols,
+                     loss.own_rows ? work.grad_rows.data : of_seeds.data(), terms.data()};
   if (by_seed) {
     cross_entropy_stage(on, at, loss.labels);
   } else if (loss.kind == nn::SeedLossKind::bce_logits) {
@@ -37,9 +38,11 @@ void seed_loss_stage(Stream& on, const nn::SeedLossWork& work) {
   } else {
     on.for_rows(seeds, cols, TermOfNumber{at, loss.targets.data, loss.of_numbers});
   }
-  on.for_rows(work.rows.rows, cols,
-              SumOfSeeds{work.row_begin.data(), work.by_row.data(), grad.data(), cols,
-                         work.grad_rows.data});
+  if (!loss.own_rows) {
+    on.for_rows(work.rows.rows, cols,
+                SumOfSeeds{work.row_begin.data(), work.by_row.data(), of_seeds.data(), cols,
+                           work.grad_rows.data});
+  }
   on.for_each(1, SumInOrder{terms.data(), count, work.sum});
 }
 

@@ -4,6 +4,7 @@
 /// backward, with their bits: an element or a pack of columns a call, edges in their order.
 #include "gpu/base/columns.hpp"
 #include "gpu/base/shared.hpp"
+#include "gpu/nn/by_row_bodies.hpp"
 #include "gpu/nn/loads_ahead.hpp"
 #include "gpu/nn/row_bodies.hpp"
 #include "runtime/nn/ops/aggregate.hpp"
@@ -338,22 +339,8 @@ struct PlaceEdges {
       edges[i] = first_edge + position;
     }
     if (i < ends) {
-      offsets[i] = edges_below(i);
+      offsets[i] = count_below(keys, count, i);
     }
-  }
-  /// By bisection.
-  TROUPE_HD std::uint32_t edges_below(std::size_t source) const {
-    std::uint32_t low = 0;
-    std::uint32_t high = count;
-    while (low < high) {
-      const std::uint32_t middle = low + (high - low) / 2;
-      if (keys[middle] < source) {
-        low = middle + 1;
-      } else {
-        high = middle;
-      }
-    }
-    return low;
   }
 };
 

@@ -54,6 +54,8 @@ MemoryFacts::MemoryFacts(const Job& given, const GraphInfo& info, const GraphFac
   if (const auto* links = training_links(job, graph); links != nullptr) {
     largest = links->count;  // the list itself stays in its file
     batch_seeds = seeds_of_batch(job, graph, *links);
+    pairs = job.task.knowledge() ? 0 : pairs_of_batch(job, links->count);
+    triples = job.task.knowledge() ? std::min(job.sample.batch_size, links->count) : 0;
     for (const auto& [role, list] : graph.find_split(job.dataset.split)->links) {
       scored = plus(scored, role == "train" ? 0 : list.count);
     }

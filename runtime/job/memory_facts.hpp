@@ -57,6 +57,8 @@ struct MemoryFacts {
   std::uint64_t pair_bytes = 0;            ///< of pairs that files give to score
   std::uint64_t largest = 0;               ///< seeds of the longest list that batches come from
   std::vector<std::uint64_t> batch_seeds;  ///< of its batches, by node type
+  std::uint64_t pairs = 0;                 ///< of a batch, that a decoder takes
+  std::uint64_t triples = 0;               ///< of a batch
   Reach reach;
 };
 

@@ -1,5 +1,6 @@
 #include "runtime/base/saturating.hpp"
 #include "runtime/job/embedding_rules.hpp"
+#include "runtime/job/knowledge_rules.hpp"
 #include "runtime/job/memory_facts.hpp"
 #include "runtime/nn/ops/linear.hpp"
 
@@ -53,6 +54,41 @@ std::uint64_t partials(const MemoryFacts& of) {
                       std::min<std::uint64_t>(nn::most_partials, divide_up(rows, nn::chunk_rows)));
 }
 
+/// What a decoder keeps of a batch's pairs, as a device does, whose lists and sums are the most.
+std::uint64_t decoder_memory(const MemoryFacts& of) {
+  const auto& model = of.job.model;
+  const auto& decoder = model.decoder;
+  constexpr std::uint64_t lists = 24;  // both ends, sorted, with lists by row
+  constexpr std::uint64_t scores = 4;  // an output, its gradient and its term
+  constexpr std::uint64_t running_sums = 16;
+  constexpr std::uint64_t vectors = 4;  // of both ends, or of a product, with gradients
+  const auto sums = decoder.kind == "mlp" ? times(vectors, plus(model.out_dim, decoder.hidden))
+                                          : times(running_sums, decoder.outputs);
+  const auto each = plus(plus(lists, times(scores, decoder.outputs)), sums);
+  const auto rows =
+      std::accumulate(of.batch_seeds.begin(), of.batch_seeds.end(), std::uint64_t{0}, plus);
+  // Gradients by the decoder and by each of its ends.
+  return of.pairs == 0
+             ? 0
+             : plus(matrix_bytes(of.pairs, each), matrix_bytes(rows, times(3, model.out_dim)));
+}
+
+/// What the loss of a batch's triples keeps on a device.
+std::uint64_t triple_memory(const MemoryFacts& of) {
+  const auto cols = of.job.model.out_dim;
+  const auto chunks = shared_candidates(of.job).chunks;
+  const auto rows =
+      plus(times(2, of.triples), times(chunks.chunks_of(of.triples), chunks.negatives));
+  constexpr std::uint64_t lists = 24;
+  // Rows as they are and by their lengths, and gradients; of relations factors in their place.
+  const auto of_rows = matrix_bytes(plus(rows, of.triples), plus(times(3, cols), lists));
+  const auto size = std::min(chunks.triples, of.triples);
+  // Queries with their gradients; scores, gradients and shares.
+  const auto of_chunk = plus(matrix_bytes(size, times(2, cols)),
+                             matrix_bytes(size, times(4, plus(chunks.negatives, 1))));
+  return of.triples == 0 ? 0 : plus(of_rows, of_chunk);
+}
+
 }  // namespace
 
 std::uint64_t memory_of_activations(const MemoryFacts& of) {
@@ -85,7 +121,7 @@ std::uint64_t memory_of_activations(const MemoryFacts& of) {
                                          (dropped ? 1U : 0U) + (input_gradient ? 1U : 0U))));
     }
   }
-  sum = plus(sum, partials(of));
+  sum = plus(plus(sum, partials(of)), plus(decoder_memory(of), triple_memory(of)));
   return plus(sum, sum / growth);
 }
 

@@ -69,17 +69,25 @@ std::vector<std::uint64_t> seeds_of_batch(const Job& job, const GraphInfo& graph
 
 namespace {
 
+/// The most links of a batch, from a list of so many.
+std::uint64_t positives_of(const Job& job, std::uint64_t count) {
+  const auto positives = std::min(job.sample.batch_size, count);
+  const auto& walk = job.task.walk;
+  return job.task.from_walks ? times(positives, times(walk.per_seed, most_pairs_of_walk(walk)))
+                             : positives;
+}
+
+/// Negatives of links in batches to evaluate, if these have neighborhoods too.
+NegativeOptions scored_negatives(const Job& job) {
+  return job.scores_batches() ? job.eval.negatives : NegativeOptions{};
+}
+
 std::vector<std::uint64_t> seeds_of_links(const Job& job, const GraphInfo& graph,
                                           const EndTypes& type, std::uint64_t count) {
   std::vector<std::uint64_t> seeds(graph.node_types.size());
-  auto positives = std::min(job.sample.batch_size, count);
-  if (job.task.from_walks) {
-    const auto& walk = job.task.walk;
-    positives = times(positives, times(walk.per_seed, most_pairs_of_walk(walk)));
-  }
+  const auto positives = positives_of(job, count);
   const auto& trained = job.task.negatives;
-  const bool sampled = job.scores_batches();  // batches to evaluate have neighborhoods too
-  const auto scored = sampled ? job.eval.negatives : NegativeOptions{};
+  const auto scored = scored_negatives(job);
   const auto drawn = times(positives, std::max(trained.drawn(), scored.drawn()));
   const bool binary = trained.kind == Negatives::binary || scored.kind == Negatives::binary;
   seeds[raw(type.source)] = plus(positives, binary ? drawn : 0);
@@ -107,6 +115,11 @@ std::vector<std::uint64_t> seeds_of_batch(const Job& job, const GraphInfo& graph
                            [](std::uint64_t a, std::uint64_t b) { return std::max(a, b); });
   }
   return most;
+}
+
+std::uint64_t pairs_of_batch(const Job& job, std::uint64_t links) {
+  const auto drawn = std::max(job.task.negatives.drawn(), scored_negatives(job).drawn());
+  return times(positives_of(job, links), plus(1, drawn));
 }
 
 Reach reach(const SampleJob& sample, const GraphInfo& graph,

@@ -29,6 +29,9 @@ std::vector<std::uint64_t> seeds_of_batch(const Job& job, const GraphInfo& graph
 std::vector<std::uint64_t> seeds_of_batch(const Job& job, const GraphInfo& graph,
                                           const SplitInfo::LinkRole& list);
 
+/// The most pairs of rows that one batch's links and their negatives are.
+std::uint64_t pairs_of_batch(const Job& job, std::uint64_t links);
+
 /// \param seeds  of one batch, by node type
 Reach reach(const SampleJob& sample, const GraphInfo& graph,
             const std::vector<std::uint64_t>& seeds);

@@ -331,8 +331,8 @@ SchemaRow precision_row() {
   return {"/train/precision",
           choice_rule({names.begin(), names.end()}),
           value(fmt::format("\"{}\"", names.front())),
-          "how CUDA devices compute the matrix products of layers, in training and sampled "
-          "evaluation; all else, and CPUs, stay float32",
+          "how CUDA devices compute the matrix products of layers, decoders and triples, in "
+          "training and sampled evaluation; all else, and CPUs, stay float32",
           {},
           [](const Json& v, Job& job) {
             const auto found = std::ranges::find(nn::precision_names, v.get<std::string>());

@@ -1,5 +1,4 @@
 #include "runtime/nn/device_copies.hpp"
-#include "runtime/nn/device_loss.hpp"
 #include "runtime/nn/network.hpp"
 #include "runtime/nn/ops/cpu_block_ops.hpp"
 
@@ -10,7 +9,6 @@ namespace troupe::nn {
 Activations::Activations(std::unique_ptr<BlockOps> ops)
     : ops_(ops ? std::move(ops) : std::make_unique<CpuBlockOps>()),
       copies_(ops_->memory() == nullptr ? nullptr : std::make_unique<DeviceCopies>(*ops_)),
-      loss_(ops_->memory() == nullptr ? nullptr : std::make_unique<DeviceLoss>(*ops_)),
       tape_(*ops_) {}
 
 Activations::~Activations() = default;

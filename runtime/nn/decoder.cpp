@@ -1,7 +1,7 @@
 #include "runtime/nn/decoder.hpp"
 
 #include "runtime/base/assert.hpp"
-#include "runtime/nn/ops/cpu_block_ops.hpp"
+#include "runtime/nn/ops/grow_buffer.hpp"
 #include "runtime/nn/ops/tape.hpp"
 
 #include <algorithm>
@@ -14,36 +14,39 @@ namespace {
 /// Dot products, and those with a trained vector for each output.
 class ProductDecoder final : public Decoder {
  public:
-  ProductDecoder(std::size_t relations, std::size_t cols) : relations_(relations), cols_(cols) {}
+  /// \param vectors  0: plain products
+  ProductDecoder(std::size_t vectors, std::size_t cols, BlockOps& ops)
+      : ops_(ops), vectors_(vectors), cols_(cols), scores_(ops.memory()) {}
 
   ConstMatrix forward(Executor& executor, std::span<const float> parameters,
                       const RowPairs& pairs) override {
     executor_ = &executor;
     parameters_ = parameters;
     pairs_ = pairs;
-    scores_ = Matrix(pairs.size(), std::max<std::size_t>(1, relations_));
-    pair_scores(executor, pairs, vectors(), scores_.view());
-    return std::as_const(scores_).view();
+    const MutMatrix scores = scores_.matrix(pairs.size(), std::max<std::size_t>(1, vectors_));
+    ops_.pair_scores(executor, pairs, vectors(), scores);
+    return scores;
   }
 
   void backward(ConstMatrix grad, MutMatrix sources, MutMatrix destinations,
                 std::span<float> parameters) override {
-    std::ranges::fill(parameters, 0.0F);
-    const MutMatrix of_vectors{relations_ == 0 ? nullptr : parameters.data(), relations_, cols_};
-    pair_scores_gradient(*executor_, pairs_, vectors(), grad, {sources, destinations, of_vectors});
+    const MutMatrix of_vectors{vectors_ == 0 ? nullptr : parameters.data(), vectors_, cols_};
+    ops_.pair_scores_gradient(*executor_, pairs_, vectors(), grad,
+                              {sources, destinations, of_vectors});
   }
 
  private:
   ConstMatrix vectors() const {
-    return {relations_ == 0 ? nullptr : parameters_.data(), relations_, cols_};
+    return {vectors_ == 0 ? nullptr : parameters_.data(), vectors_, cols_};
   }
 
-  std::size_t relations_;  ///< 0: plain products
+  BlockOps& ops_;
+  std::size_t vectors_;
   std::size_t cols_;
   Executor* executor_ = nullptr;
   std::span<const float> parameters_;
   RowPairs pairs_;
-  Matrix scores_;
+  GrowBuffer<float> scores_;
 };
 
 std::vector<NewParameter> mlp_parameters(const DecoderOptions& options, std::uint64_t cols) {
@@ -60,7 +63,8 @@ std::vector<NewParameter> mlp_parameters(const DecoderOptions& options, std::uin
 /// each destination has one edge, so that the operations of networks compute it.
 class MlpDecoder final : public Decoder {
  public:
-  MlpDecoder(const DecoderOptions& options, std::uint64_t cols) : tape_(ops_) {
+  MlpDecoder(const DecoderOptions& options, std::uint64_t cols, BlockOps& ops)
+      : ops_(ops), tape_(ops), offset_memory_(ops.memory()) {
     for (const auto& parameter : mlp_parameters(options, cols)) {
       list_.add(parameter);
     }
@@ -68,14 +72,13 @@ class MlpDecoder final : public Decoder {
 
   ConstMatrix forward(Executor& executor, std::span<const float> parameters,
                       const RowPairs& pairs) override {
-    offsets_.resize(pairs.size() + 1);
-    std::iota(offsets_.begin(), offsets_.end(), 0U);
+    const auto offsets = offsets_of(pairs.size());
     one_matrix_ = pairs.sources.data == pairs.destinations.data;
     tape_.begin(executor, list_, parameters, true);
     source_ = tape_.input(pairs.sources, true);
     destination_ = one_matrix_ ? source_ : tape_.input(pairs.destinations, true);
-    from_ = block(pairs.of, pairs.sources.rows);
-    to_ = block(pairs.to, pairs.destinations.rows);
+    from_ = block(offsets, pairs.of, pairs.sources.rows);
+    to_ = block(offsets, pairs.to, pairs.destinations.rows);
     Ending hidden{.biases = {2}, .relu = true};
     const Rows between = tape_.combine({tape_.aggregate(source_, from_, Aggregator::sum, {0}),
                                         tape_.aggregate(destination_, to_, Aggregator::sum, {1})},
@@ -89,29 +92,43 @@ class MlpDecoder final : public Decoder {
   void backward(ConstMatrix grad, MutMatrix sources, MutMatrix destinations,
                 std::span<float> parameters) override {
     tape_.backward(out_, grad, parameters);
-    add(tape_.gradient(source_), sources);
+    ops_.add(tape_.gradient(source_).flat(), sources.flat());
     if (!one_matrix_) {
-      add(tape_.gradient(destination_), destinations);
+      ops_.add(tape_.gradient(destination_).flat(), destinations.flat());
     }
   }
 
  private:
-  LayerBlock block(std::span<const std::uint32_t> rows, std::size_t sources) const {
+  /// [pairs + 1] 0, 1, 2, …; a device gets them when there are more than ever.
+  std::span<const std::uint32_t> offsets_of(std::size_t pairs) {
+    const bool on_device = ops_.memory() != nullptr;
+    if (offsets_.size() < pairs + 1) {
+      offsets_.resize(pairs + 1);
+      std::iota(offsets_.begin(), offsets_.end(), 0U);
+      if (on_device) {
+        ops_.upload(offsets_.data(), offset_memory_.get(offsets_.size()).data(),
+                    offsets_.size() * sizeof(std::uint32_t));
+      }
+    }
+    const auto all = on_device ? offset_memory_.get(offsets_.size()) : std::span(offsets_);
+    return all.first(pairs + 1);
+  }
+  static LayerBlock block(std::span<const std::uint32_t> offsets,
+                          std::span<const std::uint32_t> rows, std::size_t sources) {
     LayerBlock block;
     block.num_dst = static_cast<std::uint32_t>(rows.size());
     block.num_src = static_cast<std::uint32_t>(sources);
-    block.offsets = offsets_;
+    block.offsets = offsets;
     block.sources = rows;
+    block.edges = LayerBlock::Range{0, block.num_dst};
     return block;
   }
-  static void add(ConstMatrix from, MutMatrix to) {
-    std::ranges::transform(to.flat(), from.flat(), to.data, std::plus<>());
-  }
 
-  CpuBlockOps ops_;
+  BlockOps& ops_;
   Tape tape_;
   ParameterList list_;
   std::vector<std::uint32_t> offsets_;
+  GrowBuffer<std::uint32_t> offset_memory_;  ///< of a device
   LayerBlock from_;
   LayerBlock to_;
   bool one_matrix_ = false;
@@ -125,33 +142,34 @@ constexpr std::array decoder_table = {
                 .help = "dot product of the two rows",
                 .parameters = [](const DecoderOptions& /*options*/,
                                  std::uint64_t /*cols*/) { return std::vector<NewParameter>(); },
-                .make = [](const DecoderOptions& /*options*/,
-                           std::uint64_t cols) -> std::unique_ptr<Decoder> {
-                  return std::make_unique<ProductDecoder>(0, cols);
+                .make = [](const DecoderOptions& /*options*/, std::uint64_t cols,
+                           BlockOps& ops) -> std::unique_ptr<Decoder> {
+                  return std::make_unique<ProductDecoder>(0, cols, ops);
                 }},
-    DecoderKind{
-        .name = "distmult",
-        .help = "the same with a trained factor for each column (Yang et al., 2015)",
-        .many = true,
-        .parameters =
-            [](const DecoderOptions& options, std::uint64_t cols) {
-              const auto rows = options.outputs * options.relation_count();
-              return std::vector<NewParameter>{{.name = "relations",
-                                                .rows = rows,
-                                                .cols = cols,
-                                                .bound = glorot_bound(rows, cols)}};
-            },
-        .make = [](const DecoderOptions& options, std::uint64_t cols) -> std::unique_ptr<Decoder> {
-          return std::make_unique<ProductDecoder>(options.outputs, cols);
-        }},
+    DecoderKind{.name = "distmult",
+                .help = "the same with a trained factor for each column (Yang et al., 2015)",
+                .many = true,
+                .parameters =
+                    [](const DecoderOptions& options, std::uint64_t cols) {
+                      const auto rows = options.outputs * options.relation_count();
+                      return std::vector<NewParameter>{{.name = "relations",
+                                                        .rows = rows,
+                                                        .cols = cols,
+                                                        .bound = glorot_bound(rows, cols)}};
+                    },
+                .make = [](const DecoderOptions& options, std::uint64_t cols,
+                           BlockOps& ops) -> std::unique_ptr<Decoder> {
+                  return std::make_unique<ProductDecoder>(options.outputs, cols, ops);
+                }},
     DecoderKind{
         .name = "mlp",
         .help = "perceptron of both rows one after the other: a product to `hidden` columns, ReLU, "
                 "a product (DGL's MLPPredictor)",
         .many = true,
         .parameters = mlp_parameters,
-        .make = [](const DecoderOptions& options, std::uint64_t cols) -> std::unique_ptr<Decoder> {
-          return std::make_unique<MlpDecoder>(options, cols);
+        .make = [](const DecoderOptions& options, std::uint64_t cols,
+                   BlockOps& ops) -> std::unique_ptr<Decoder> {
+          return std::make_unique<MlpDecoder>(options, cols, ops);
         }},
 };
 
@@ -203,8 +221,9 @@ ParameterRange parameters_of(const DecoderOptions& options, std::uint64_t cols, 
   return {static_cast<std::size_t>(found - options.relations.begin()) * each, each};
 }
 
-std::unique_ptr<Decoder> make_decoder(const DecoderOptions& options, std::uint64_t cols) {
-  return decoder_kind(options).make(options, cols);
+std::unique_ptr<Decoder> make_decoder(const DecoderOptions& options, std::uint64_t cols,
+                                      BlockOps& ops) {
+  return decoder_kind(options).make(options, cols, ops);
 }
 
 }  // namespace troupe::nn

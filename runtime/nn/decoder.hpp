@@ -2,12 +2,12 @@
 /// \file decoder.hpp
 /// What turns the rows of a link's two ends into numbers: the score of the link, or one output for
 /// each class of an edge. Its parameters follow those of the network in the same flat vector, and have
-/// names that begin with "decoder.". Decoders work in host memory, wherever the network computes.
+/// names that begin with "decoder.". Decoders compute with a set of functions, in its memory.
 #include "runtime/base/executor.hpp"
 #include "runtime/base/ids.hpp"
 #include "runtime/base/kinds.hpp"
 #include "runtime/base/matrix.hpp"
-#include "runtime/nn/ops/pair_scores.hpp"
+#include "runtime/nn/ops/block_ops.hpp"
 #include "runtime/nn/parameter_list.hpp"
 
 #include <cstdint>
@@ -30,9 +30,10 @@ struct DecoderOptions {
   friend bool operator==(const DecoderOptions&, const DecoderOptions&) = default;
 };
 
-/// The decoder of one pass at a time.
-/// Lifecycle: forward(), then backward() at most once; again. Threads: one at a time
-/// Borrows:   from forward() to the end of backward() the pairs, and the parameters
+/// The decoder of one pass at a time. All arrays are in the memory of its functions.
+/// Lifecycle: forward(), then backward() at most once; again once a device has been waited for. Threads:
+///   one at a time
+/// Borrows:   the functions; from forward() to the end of backward() the pairs, and the parameters
 class Decoder {
  public:
   virtual ~Decoder() = default;
@@ -55,7 +56,8 @@ struct DecoderKind {
   bool many = false;      ///< has any number of outputs, not only a score
   std::vector<NewParameter> (*parameters)(const DecoderOptions& options,
                                           std::uint64_t cols) = nullptr;
-  std::unique_ptr<Decoder> (*make)(const DecoderOptions& options, std::uint64_t cols) = nullptr;
+  std::unique_ptr<Decoder> (*make)(const DecoderOptions& options, std::uint64_t cols,
+                                   BlockOps& ops) = nullptr;
 };
 std::span<const DecoderKind> decoder_kinds();
 
@@ -80,6 +82,7 @@ struct ParameterRange {
 /// \requires the type is one of `options.relations`, where there are such
 ParameterRange parameters_of(const DecoderOptions& options, std::uint64_t cols, EdgeTypeId links);
 /// Of one relation: it takes the parameters of parameters_of(). \requires a kind of the table
-std::unique_ptr<Decoder> make_decoder(const DecoderOptions& options, std::uint64_t cols);
+std::unique_ptr<Decoder> make_decoder(const DecoderOptions& options, std::uint64_t cols,
+                                      BlockOps& ops);
 
 }  // namespace troupe::nn

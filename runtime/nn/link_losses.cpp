@@ -9,29 +9,14 @@ constexpr std::array<std::string_view, 1> margin_options = {"margin"};
 constexpr std::array<std::string_view, 1> adversarial_options = {"temperature"};
 
 constexpr std::array loss_table = {
-    LinkLossKind{.name = "bce",
-                 .compute = [](const LinkScores& scores, const LinkLossOptions& /*options*/,
-                               const LinkGradients& to) { return link_bce(scores, to); }},
-    LinkLossKind{.name = "balanced",
-                 .compute = [](const LinkScores& scores, const LinkLossOptions& /*options*/,
-                               const LinkGradients& to) { return link_bce_balanced(scores, to); }},
+    LinkLossKind{.name = "bce", .rule = LinkRule::bce},
+    LinkLossKind{.name = "balanced", .rule = LinkRule::balanced},
     LinkLossKind{
-        .name = "margin",
-        .options = margin_options,
-        .compares = true,
-        .compute = [](const LinkScores& scores, const LinkLossOptions& options,
-                      const LinkGradients& to) { return link_margin(scores, options.margin, to); }},
-    LinkLossKind{
-        .name = "self_adversarial",
-        .options = adversarial_options,
-        .compute =
-            [](const LinkScores& scores, const LinkLossOptions& options, const LinkGradients& to) {
-              return link_self_adversarial(scores, options.temperature, to);
-            }},
-    LinkLossKind{.name = "softmax",
-                 .compares = true,
-                 .compute = [](const LinkScores& scores, const LinkLossOptions& /*options*/,
-                               const LinkGradients& to) { return link_softmax(scores, to); }},
+        .name = "margin", .options = margin_options, .compares = true, .rule = LinkRule::margin},
+    LinkLossKind{.name = "self_adversarial",
+                 .options = adversarial_options,
+                 .rule = LinkRule::self_adversarial},
+    LinkLossKind{.name = "softmax", .compares = true, .rule = LinkRule::softmax},
 };
 
 }  // namespace

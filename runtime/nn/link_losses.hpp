@@ -18,8 +18,7 @@ struct LinkLossKind {
   std::string_view name;                           ///< as in the job file
   std::span<const std::string_view> options = {};  ///< keys of `train` that it reads
   bool compares = false;  ///< a true link without false ones has nothing to learn from
-  LossResult (*compute)(const LinkScores& scores, const LinkLossOptions& options,
-                        const LinkGradients& gradients) = nullptr;
+  LinkRule rule = LinkRule::bce;
 };
 
 std::span<const LinkLossKind> link_loss_kinds();

@@ -138,7 +138,6 @@ struct InPlaceInput {
 };
 
 class DeviceCopies;
-class DeviceLoss;
 
 /// What forward() keeps for backward(). Reused between batches to spare allocations.
 class Activations {
@@ -159,14 +158,11 @@ class Activations {
   /// Gradients of such rows for backward_there(), from host memory, where they stay until the next
   /// to_host().
   std::vector<ConstMatrix> from_host(std::span<const ConstMatrix> grads);
-  /// The loss over seeds of the first rows of forward_there(). \requires on_device()
-  DeviceLoss& device_loss() { return *loss_; }
 
  private:
   friend class Network;
   std::unique_ptr<BlockOps> ops_;
   std::unique_ptr<DeviceCopies> copies_;  ///< null: operations work in host memory
-  std::unique_ptr<DeviceLoss> loss_;      ///< as `copies_`
   Tape tape_;
   std::vector<Rows> outputs_;
   std::vector<std::optional<Rows>> inputs_;  ///< by node type: those whose gradient is wanted

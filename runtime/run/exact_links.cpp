@@ -16,15 +16,14 @@ constexpr std::uint64_t most_batches = 2;
 /// Outputs of a batch whose rows are those after the last layer.
 Matrix link_outputs(Executor& executor, const Batch& batch, const TaskOptions& options,
                     const nn::Network& network, std::span<const float> parameters) {
-  auto task = make_task(options, network);
+  nn::CpuBlockOps ops;
+  auto task = make_task(options, network, ops);
   TROUPE_ASSERT(task.ok(), "the task of a network that was made", options.kind);
   std::vector<ConstMatrix> rows;
   for (const NodeTypeId type : network.outputs()) {
     rows.push_back(batch.rows[raw(type)].features.view());
   }
-  nn::CpuBlockOps ops;
   auto outputs = (*task)->outputs({.executor = executor,
-                                   .ops = ops,
                                    .batch = batch,
                                    .rows = rows,
                                    .parameters = network.decoder_slice(parameters)});

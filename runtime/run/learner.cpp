@@ -1,11 +1,9 @@
 #include "runtime/run/learner.hpp"
 
-#include "runtime/nn/device_loss.hpp"
 #include "runtime/run/forward_input.hpp"
 
 #include <algorithm>
 #include <fmt/format.h>
-#include <optional>
 #include <utility>
 
 namespace troupe {
@@ -27,26 +25,26 @@ Result<std::unique_ptr<Learner>> Learner::create(const LearnerOptions& options,
   }
   TROUPE_RETURN_IF_ERROR(nn::check_schedule(options.schedule));
   TROUPE_ASSIGN_OR_RETURN(auto network, nn::make_network(options.model));
-  TROUPE_ASSIGN_OR_RETURN(auto task, make_task(task_options(options), *network));
   auto activations = std::make_unique<nn::Activations>(std::move(ops));
   nn::BlockOps& there = activations->ops();
+  TROUPE_ASSIGN_OR_RETURN(auto task, make_task(task_options(options), *network, there));
   TROUPE_ASSIGN_OR_RETURN(auto optimizer,
                           nn::make_optimizer(options.optimizer, network->num_parameters(), &there));
   auto parameters = std::make_unique<nn::TrainedParameters>(
       there, network->layout(), network->initial_parameters(options.job_seed), std::move(optimizer),
       options.clip);
   TROUPE_RETURN_IF_ERROR(there.finish());
-  return std::unique_ptr<Learner>(new Learner(options, std::move(network), std::move(task),
-                                              std::move(activations), std::move(parameters)));
+  return std::unique_ptr<Learner>(new Learner(options, std::move(network), std::move(activations),
+                                              std::move(task), std::move(parameters)));
 }
 
 Learner::Learner(const LearnerOptions& options, std::unique_ptr<nn::Network> network,
-                 std::unique_ptr<Task> task, std::unique_ptr<nn::Activations> activations,
+                 std::unique_ptr<nn::Activations> activations, std::unique_ptr<Task> task,
                  std::unique_ptr<nn::TrainedParameters> parameters)
     : options_(options),
       network_(std::move(network)),
-      task_(std::move(task)),
       activations_(std::move(activations)),
+      task_(std::move(task)),
       parameters_(std::move(parameters)) {
   begin_epoch(0);
 }
@@ -72,29 +70,23 @@ Result<Learner::Share> Learner::compute(Executor& executor, const Batch& batch,
   TROUPE_ASSIGN_OR_RETURN(const auto input, forward_input(network_->options(), options_.job_seed,
                                                           batch, true, inputs_.views()));
   const auto rows = network_->forward_there(executor, parameters_->values(), input, *activations_);
-  const auto seeds = on_device() ? task_->seed_loss(batch) : std::nullopt;
-  nn::LossResult result;
-  if (seeds) {
-    result.weight = pass_back_there(*seeds, rows);
-  } else {
-    TROUPE_ASSIGN_OR_RETURN(
-        result, pass_back(task_pass(executor, decoder_parameters(parameters_->values()), batch,
-                                    activations_->to_host(rows))));
-  }
-  if (result.weight > 0) {
+  const auto weight = pass_back({.executor = executor,
+                                 .batch = batch,
+                                 .rows = rows,
+                                 .parameters = network_->decoder_slice(parameters_->values())});
+  if (weight > 0) {
     keep_learned_gradients();
-    parameters_->weigh_statistics(result.weight);
+    parameters_->weigh_statistics(weight);
   }
   if (gradient == Gradient::applied) {
-    apply_own(result.weight);
+    apply_own(weight);
   }
-  if (seeds) {  // the device has all of the step by now
-    TROUPE_ASSIGN_OR_RETURN(result, activations_->device_loss().result());
-  }
-  if (result.weight == 0) {
+  TROUPE_ASSIGN_OR_RETURN(const double sum,
+                          task_->loss_sum());  // a device has all of the step by now
+  if (weight == 0) {
     return Share{};
   }
-  Share share{result.sum, result.weight, {}};
+  Share share{sum, weight, {}};
   if (!on_device()) {
     share.gradient = parameters_->gradient();
   } else if (gradient == Gradient::to_host) {
@@ -104,34 +96,15 @@ Result<Learner::Share> Learner::compute(Executor& executor, const Batch& batch,
   return share;
 }
 
-/// The loss by the host, then the network's gradient. With weight 0 there is none.
-Result<nn::LossResult> Learner::pass_back(const TaskPass& pass) {
-  TROUPE_RETURN_IF_ERROR(activations_->status());
-  const auto result = task_->loss(pass, task_gradients_);
-  if (result.weight == 0) {
-    return result;
-  }
-  std::vector<ConstMatrix> grads;
-  for (const Matrix& grad : task_gradients_.rows) {
-    grads.push_back(grad.view());
-  }
-  const auto gradient = parameters_->gradient();
-  network_->backward_there(activations_->from_host(grads), *activations_, gradient);
-  if (const auto& of_decoder = task_gradients_.parameters; !of_decoder.empty()) {
-    activations_->ops().upload(of_decoder.data(), network_->decoder_slice(gradient).data(),
-                               of_decoder.size() * sizeof(float));
-  }
-  return result;
-}
-
-/// The same on the device, without waiting. \returns the weight
-std::uint64_t Learner::pass_back_there(const nn::SeedLoss& loss,
-                                       std::span<const ConstMatrix> rows) {
-  nn::DeviceLoss& on_device = activations_->device_loss();
-  const std::vector<ConstMatrix> grads = {on_device.compute(loss, rows.front())};
-  const auto weight = nn::known_terms(loss);
+/// The loss, then the gradient of all parameters. \returns the weight; with 0 there is no gradient
+std::uint64_t Learner::pass_back(const TaskPass& pass) {
+  const auto weight = task_->loss(pass, task_gradients_);
   if (weight > 0) {
-    network_->backward_there(grads, *activations_, parameters_->gradient());
+    const auto gradient = parameters_->gradient();
+    network_->backward_there(task_gradients_.rows, *activations_, gradient);
+    const auto of_decoder = task_gradients_.parameters;
+    activations_->ops().copy(of_decoder,
+                             network_->decoder_slice(gradient).first(of_decoder.size()));
   }
   return weight;
 }
@@ -139,19 +112,6 @@ std::uint64_t Learner::pass_back_there(const nn::SeedLoss& loss,
 std::span<const float> Learner::fetched_gradient() {
   fetched_gradient_ = parameters_->read_gradient();
   return fetched_gradient_;
-}
-
-/// In host memory. \param there  all parameters, where the network is computed
-std::span<const float> Learner::decoder_parameters(std::span<const float> there) {
-  const auto of_decoder = network_->decoder_slice(there);
-  if (!on_device() || of_decoder.empty()) {
-    return of_decoder;
-  }
-  decoder_.resize(of_decoder.size());
-  if (!activations_->ops().download(of_decoder.data(), decoder_.data(), of_decoder.size_bytes())) {
-    std::ranges::fill(decoder_, 0.0F);  // the error stays
-  }
-  return decoder_;
 }
 
 void Learner::keep_learned_gradients() {
@@ -198,20 +158,11 @@ Result<Matrix> Learner::outputs_of(Executor& executor, std::span<const float> pa
   TROUPE_RETURN_IF_ERROR(inputs_.join(batch, std::move(learned)));
   TROUPE_ASSIGN_OR_RETURN(const auto input, forward_input(network_->options(), options_.job_seed,
                                                           batch, false, inputs_.views()));
-  const auto rows =
-      activations_->to_host(network_->forward_there(executor, parameters, input, *activations_));
-  const auto decoder = decoder_parameters(parameters);
-  TROUPE_RETURN_IF_ERROR(status());
-  return task_->outputs(task_pass(executor, decoder, batch, rows));
-}
-
-TaskPass Learner::task_pass(Executor& executor, std::span<const float> decoder, const Batch& batch,
-                            std::span<const ConstMatrix> rows) const {
-  return {.executor = executor,
-          .ops = activations_->ops(),
-          .batch = batch,
-          .rows = rows,
-          .parameters = decoder};
+  const auto rows = network_->forward_there(executor, parameters, input, *activations_);
+  return task_->outputs({.executor = executor,
+                         .batch = batch,
+                         .rows = rows,
+                         .parameters = network_->decoder_slice(parameters)});
 }
 
 Status Learner::restore(const std::vector<float>& parameters, const nn::OptimizerState& optimizer,

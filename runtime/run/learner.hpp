@@ -113,27 +113,22 @@ class Learner {
 
  private:
   Learner(const LearnerOptions& options, std::unique_ptr<nn::Network> network,
-          std::unique_ptr<Task> task, std::unique_ptr<nn::Activations> activations,
+          std::unique_ptr<nn::Activations> activations, std::unique_ptr<Task> task,
           std::unique_ptr<nn::TrainedParameters> parameters);
-  Result<nn::LossResult> pass_back(const TaskPass& pass);
-  std::uint64_t pass_back_there(const nn::SeedLoss& loss, std::span<const ConstMatrix> rows);
+  std::uint64_t pass_back(const TaskPass& pass);
   std::span<const float> fetched_gradient();
-  std::span<const float> decoder_parameters(std::span<const float> there);
   void keep_learned_gradients();
   Result<Matrix> outputs_of(Executor& executor, std::span<const float> parameters,
                             const Batch& batch, std::shared_ptr<const LearnedInputs> learned);
-  TaskPass task_pass(Executor& executor, std::span<const float> decoder, const Batch& batch,
-                     std::span<const ConstMatrix> rows) const;
 
   LearnerOptions options_;
   std::unique_ptr<nn::Network> network_;
-  std::unique_ptr<Task> task_;
   std::unique_ptr<nn::Activations> activations_;
+  std::unique_ptr<Task> task_;
   std::unique_ptr<nn::TrainedParameters> parameters_;
   JoinedFeatures inputs_;
   LearnedInputs learned_gradients_;
   TaskGradients task_gradients_;         ///< scratch
-  std::vector<float> decoder_;           ///< the decoder's parameters, from a device
   std::vector<float> fetched_gradient_;  ///< from a device
   std::uint64_t steps_ = 0;
 };

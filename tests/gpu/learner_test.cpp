@@ -45,6 +45,95 @@ LearnerOptions with(const std::string& optimizer, const std::string& loss = "cro
   return options;
 }
 
+LearnerOptions pairs_with(const std::string& task, const std::string& decoder,
+                          const std::string& loss, std::uint64_t outputs = 1) {
+  auto options = with("adam", loss);
+  options.task = task;
+  options.model.out_dim = 4;
+  options.model.decoder = {.kind = decoder, .hidden = 5, .outputs = outputs};
+  return options;
+}
+
+/// The links with labels, without negatives.
+Batch labelled_links(PooledVector<float> labels) {
+  Batch batch = links_of_two_nodes();
+  auto sampled = *batch.sampled;
+  sampled.links->negative_sources.clear();
+  sampled.links->negative_destinations.clear();
+  sampled.links->labels = std::move(labels);
+  batch.sampled = std::make_shared<const SampledBatch>(std::move(sampled));
+  return batch;
+}
+
+/// Each decoder and loss of links and edges once.
+void add_links(std::vector<Way>& all) {
+  for (const auto& [decoder, loss] :
+       std::vector<std::pair<const char*, const char*>>{{"mlp", "softmax"},
+                                                        {"dot", "bce"},
+                                                        {"distmult", "balanced"},
+                                                        {"mlp", "margin"},
+                                                        {"distmult", "self_adversarial"}}) {
+    auto options = pairs_with("link", decoder, loss);
+    options.link_loss = {.margin = 2, .temperature = 0.5};
+    all.push_back({fmt::format("links, {} {}", decoder, loss), options, links_of_two_nodes()});
+  }
+  auto relations = pairs_with("link", "distmult", "bce");
+  relations.model.decoder.relations = {EdgeTypeId{4}, EdgeTypeId{0}, EdgeTypeId{9}};
+  relations.clip = 1e-2;
+  all.push_back({"links of several types", relations, links_of_two_nodes()});
+  auto types = pairs_with("link", "mlp", "softmax");
+  types.model.types = people_and_books();
+  all.push_back({"ends of two types", types, links_of_two_types()});
+  all.push_back(
+      {"classes of edges", pairs_with("edge", "mlp", "cross_entropy", 3), labelled_links({2, 0})});
+  all.push_back({"classes of edges by products", pairs_with("edge", "distmult", "cross_entropy", 4),
+                 labelled_links({3, 1})});
+  all.push_back({"numbers of edges", pairs_with("edge", "mlp", "huber"),
+                 labelled_links({0.5F, std::nanf("")})});
+}
+
+/// Four triples in two chunks among five entities.
+Batch some_triples() {
+  Batch batch = two_nodes({0, 1, 1, 3}, {});
+  auto sampled = *batch.sampled;
+  sampled.key = {.epoch = 0, .number = 1};
+  sampled.nodes[0] = {{NodeId{0}, NodeId{1}, NodeId{2}, NodeId{3}, NodeId{4}}, {5}};
+  sampled.edges[0].offsets = {0};
+  sampled.edges[0].sources = {};
+  sampled.edges[0].row_begin = {0};
+  sampled.hops = 0;
+  auto& links = sampled.links.emplace();
+  links.sources = {0, 1, 1, 3};
+  links.destinations = {1, 2, 4, 0};
+  links.labels = {0, 2, 2, 0};
+  links.candidates = {2, 1, 3, 3};
+  batch.sampled = std::make_shared<const SampledBatch>(std::move(sampled));
+  Matrix rows(5, 4);
+  for (std::size_t i = 0; i < 20; ++i) {
+    rows.data()[i] = std::sin(static_cast<float>(3 * i + 1));
+  }
+  batch.rows[0].features = std::move(rows);
+  return batch;
+}
+
+void add_triples(std::vector<Way>& all) {
+  for (const auto& [kind, loss] : std::vector<std::pair<nn::ScoreKind, const char*>>{
+           {nn::ScoreKind::transe, "self_adversarial"},
+           {nn::ScoreKind::complex, "softmax"},
+           {nn::ScoreKind::rotate, "self_adversarial"}}) {
+    auto options = with("adagrad", loss);
+    options.task = "knowledge";
+    options.knowledge = {.score = {.kind = kind}, .chunk = 3, .negatives = 2};
+    options.model.layers = 0;
+    options.model.out_dim = 4;
+    options.model.types.nodes = {{"entity", 4}};
+    options.model.types.edges = {{"triple", NodeTypeId{0}, NodeTypeId{0}}};
+    options.model.relations = {
+        .rows = 3, .cols = options.knowledge.score.relation_cols(4), .bound = 0.8F};
+    all.push_back({fmt::format("triples, {}", loss), options, some_triples()});
+  }
+}
+
 /// Each optimizer, loss and kind of parameter once.
 std::vector<Way> ways() {
   std::vector<Way> all;
@@ -71,11 +160,8 @@ std::vector<Way> ways() {
   statistics.clip = 1e-3;
   all.push_back({"running statistics", statistics, two_hops_of(two_nodes({0, 1}, {1, 0}))});
 
-  auto links = with("adam", "softmax");
-  links.task = "link";
-  links.model.out_dim = 3;
-  links.model.decoder = {.kind = "mlp", .hidden = 5, .outputs = 1};
-  all.push_back({"links", links, links_of_two_nodes()});
+  add_links(all);
+  add_triples(all);
   return all;
 }
 
@@ -200,6 +286,29 @@ TEST_P(LearnerOnDevice, GradientsComeToTheHostWhereTheyAreWanted) {
   EXPECT_TRUE(same_bits(fetched.gradient, expected.gradient));
 }
 
+/// Rows of entities that are learned, not features.
+TEST_P(LearnerOnDevice, GradientsOfLearnedRowsAreThoseOfTheCpu) {
+  InlineExecutor executor;
+  std::vector<Way> triples;
+  add_triples(triples);
+  for (auto& [name, options, batch] : triples) {
+    SCOPED_TRACE(name);
+    auto learned = std::make_shared<LearnedInputs>();
+    learned->push_back(std::exchange(batch.rows[0].features, {}));
+    const auto here = reference(options);
+    const auto there = make_on(on(4), options);
+    ASSERT_OK_AND_ASSIGN(const auto expected, here->compute(executor, batch, learned));
+    ASSERT_OK_AND_ASSIGN(const auto share, there->compute(executor, batch, learned));
+
+    EXPECT_EQ(share.loss_sum, expected.loss_sum);
+    EXPECT_TRUE(same_bits(share.gradient, expected.gradient));
+    const auto of_rows = there->take_learned_gradients();
+    const auto expected_rows = here->take_learned_gradients();
+    ASSERT_EQ(of_rows.size(), 1U);
+    EXPECT_TRUE(same_bits(of_rows[0].view().flat(), expected_rows[0].view().flat()));
+  }
+}
+
 TEST_P(LearnerOnDevice, UnlabelledSeedsAndEmptyBatchesChangeNothing) {
   InlineExecutor executor;
   const auto learner = make_on(on(), with("adam"));
@@ -226,17 +335,28 @@ TEST_P(LearnerOnDevice, AStateOfAnotherSizeIsRefused) {
   EXPECT_EQ(*learner->snapshot(), parameters);
 }
 
-/// Memory for so many bytes: errors of a device at any point end compute(), reads and status() alike.
-TEST(LearnerOnSmallDevice, SaysWhatDidNotFitWhereverItHappens) {
+TEST_P(LearnerOnDevice, ABatchWithoutNegativesTeachesAMarginNothing) {
   InlineExecutor executor;
-  const auto batch = two_nodes({0, 1}, {1, 0});
+  const auto learner = make_on(on(), pairs_with("link", "mlp", "margin"));
+  const auto before = *learner->snapshot();
+  ASSERT_OK_AND_ASSIGN(const auto share, learner->compute(executor, labelled_links({}), nullptr,
+                                                          Learner::Gradient::applied));
+
+  EXPECT_EQ(share.weight, 0U);
+  EXPECT_EQ(*learner->snapshot(), before);
+  EXPECT_EQ(learner->steps(), 1U);
+}
+
+/// Memory for so many bytes: errors of a device at any point end compute(), reads and status() alike.
+void expect_errors_of_small_devices(const LearnerOptions& options, const Batch& batch) {
+  InlineExecutor executor;
   bool refused_at_first = false;
   bool refused_later = false;
   bool fits = false;
   for (std::uint64_t memory = 64; memory < 65536 && !fits; memory += 256) {
     const auto device =
         std::make_shared<gpu::EmulatedDevice>(gpu::EmulatedOptions{.memory_bytes = memory});
-    auto learner = Learner::create(with("adam"), gpu::make_emulated_block_ops(device));
+    auto learner = Learner::create(options, gpu::make_emulated_block_ops(device));
     if (!learner) {
       EXPECT_ERROR(learner, Errc::out_of_memory, "emulated device: expected room for");
       refused_at_first = true;
@@ -252,11 +372,21 @@ TEST(LearnerOnSmallDevice, SaysWhatDidNotFitWhereverItHappens) {
     EXPECT_ERROR(share, Errc::out_of_memory, "emulated device: expected room for");
     EXPECT_ERROR((*learner)->status(), Errc::out_of_memory, "");
     EXPECT_ERROR((*learner)->outputs(executor, batch), Errc::out_of_memory, "");
-    EXPECT_EQ(*(*learner)->snapshot(), std::vector<float>(10));
+    EXPECT_EQ(*(*learner)->snapshot(), std::vector<float>((*learner)->network().num_parameters()));
   }
   EXPECT_TRUE(refused_at_first);
   EXPECT_TRUE(refused_later);
   EXPECT_TRUE(fits);
+}
+
+TEST(LearnerOnSmallDevice, SaysWhatDidNotFitWhereverItHappens) {
+  expect_errors_of_small_devices(with("adam"), two_nodes({0, 1}, {1, 0}));
+  for (const char* const decoder : {"dot", "distmult", "mlp"}) {
+    SCOPED_TRACE(decoder);
+    expect_errors_of_small_devices(pairs_with("link", decoder, "bce"), links_of_two_nodes());
+  }
+  expect_errors_of_small_devices(pairs_with("edge", "mlp", "cross_entropy", 3),
+                                 labelled_links({2, 0}));
 }
 
 }  // namespace

@@ -123,10 +123,14 @@ TEST(DeviceText, SaysWhatDevicesDoAndWhatTheHostDoes) {
             "device cuda (2 x G; driver 1): trains, makes batches; products in tf32");
   Job links = job_on("emulated:1");
   links.task.kind = "link";
-  links.embedding["paper"] = {};
-  EXPECT_EQ(device_text(links, all, found_none),
-            "device emulated:1: trains, makes batches; the host computes the losses of task.kind "
-            "\"link\"; learned rows and their gradients pass through the host");
+  EXPECT_EQ(device_text(links, all, found_none), "device emulated:1: trains, makes batches");
+  Job triples = job_on("emulated:1");
+  triples.task.kind = "knowledge";
+  triples.embedding["entity"] = {};
+  EXPECT_EQ(
+      device_text(triples, all, found_none),
+      "device emulated:1: trains, makes batches; learned rows and their gradients pass through "
+      "the host");
 }
 
 }  // namespace

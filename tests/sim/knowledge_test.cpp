@@ -99,6 +99,29 @@ TEST_F(KnowledgeRun, OfDistancesIsTheSameInAllLayouts) {
                               "task.regularization.kind=l2", "task.regularization.factor=0.001"});
 }
 
+TEST_F(KnowledgeRun, DevicesHaveTheBitsOfTheCpu) {
+  const std::vector<Settings> ways = {
+      {"task.score.kind=transe", "task.score.norm=1", "train.margin=3"},
+      {"task.score.kind=distmult", "train.loss=softmax"},
+      {"task.score.kind=complex", "train.loss=softmax", "task.regularization.kind=n3",
+       "task.regularization.factor=0.001"},
+      {"task.score.kind=rotate", "train.margin=6"}};
+  for (const auto& way : ways) {
+    SCOPED_TRACE(way.front());
+    auto settings = way;
+    settings.insert(settings.end(), {"cluster.hosts=2", "partition.parts=2"});
+    ASSERT_OK_AND_ASSIGN(const auto on_cpu, run(settings));
+    settings.emplace_back("cluster.device=emulated:2");
+    ASSERT_OK_AND_ASSIGN(const auto there, run(settings));
+
+    EXPECT_EQ(there.batches, on_cpu.batches);
+    EXPECT_EQ(to_string(there.parameters), to_string(on_cpu.parameters));
+    EXPECT_EQ(there.tensors, on_cpu.tensors);
+    EXPECT_EQ(there.outputs, on_cpu.outputs);
+    EXPECT_EQ(there.epochs.back().loss, on_cpu.epochs.back().loss);
+  }
+}
+
 /// Better than by chance, where a rank is 1 of 334 and the mean of reciprocal ranks is 0.02.
 TEST_F(KnowledgeRun, EveryScoreLearns) {
   const std::map<std::string, double> at_least{

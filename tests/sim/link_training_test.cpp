@@ -137,12 +137,28 @@ TEST_F(LinkTraining, TheSameHoldsForOtherWaysOfSampling) {
   }
 }
 
+/// Decoders and losses are computed where the network is; ranks reduce, or a lone one keeps its gradient.
 TEST_F(LinkTraining, DevicesHaveTheBitsOfTheCpu) {
-  const Settings way = {"cluster.hosts=2", "partition.parts=2", "task.decoder.kind=mlp"};
-  ASSERT_OK_AND_ASSIGN(const auto on_cpu, run(way));
-  ASSERT_OK_AND_ASSIGN(const auto record, run(joined(way, {"cluster.device=emulated:1"})));
+  const std::vector<Settings> ways = {
+      {"task.decoder.kind=dot", "train.loss=bce", "eval.mode=sampled"},
+      {"task.decoder.kind=distmult", "train.loss=margin", "train.clip=0.5"},
+      {"task.decoder.kind=distmult", "train.loss=self_adversarial", "eval.mode=sampled"},
+      {"task.decoder.kind=mlp", "train.loss=softmax", "eval.mode=sampled"},
+      {"task.decoder.kind=mlp", "train.loss=balanced"}};
+  for (const auto& way : ways) {
+    for (const Settings& layout :
+         std::vector<Settings>{{"cluster.hosts=2", "partition.parts=2"}, {"cluster.hosts=1"}}) {
+      const auto all = joined(joined(way, {"train.epochs=2"}), layout);
+      ASSERT_OK_AND_ASSIGN(const auto on_cpu, run(all));
+      for (const char* const device : {"emulated:1", "emulated:2"}) {
+        SCOPED_TRACE(fmt::format("{} {} {} {}", way[0], way[1], layout[0], device));
+        ASSERT_OK_AND_ASSIGN(const auto record,
+                             run(joined(all, {fmt::format("cluster.device={}", device)})));
 
-  expect_same_links(record, on_cpu);
+        expect_same_links(record, on_cpu);
+      }
+    }
+  }
 }
 
 /// The host samples links, with negatives; the device has the rows.
@@ -259,6 +275,21 @@ TEST_F(UnsupervisedTraining, EveryEdgeIsALinkAndEveryNodeGetsARow) {
   }
 }
 
+TEST_F(UnsupervisedTraining, DevicesHaveTheBitsOfTheCpu) {
+  for (const Settings& way :
+       std::vector<Settings>{{"task.decoder.kind=dot", "eval.mode=sampled"},
+                             {"task.positives=walks", "task.decoder.kind=mlp", "train.epochs=1"}}) {
+    const auto all = joined({"cluster.trainers_per_host=2"}, way);
+    ASSERT_OK_AND_ASSIGN(const auto on_cpu, run(all));
+    ASSERT_OK_AND_ASSIGN(const auto there, run(joined(all, {"cluster.device=emulated:2"})));
+    SCOPED_TRACE(way.front());
+    EXPECT_EQ(there.record.batches, on_cpu.record.batches);
+    EXPECT_EQ(there.record.parameters, on_cpu.record.parameters);
+    EXPECT_EQ(there.record.outputs, on_cpu.record.outputs);
+    EXPECT_EQ(there.record.epochs.back().loss, on_cpu.record.epochs.back().loss);
+  }
+}
+
 TEST_F(UnsupervisedTraining, OwnLinksComeInThePlaceOfEdgesAndTypesMustExist) {
   const auto files = testing::write_cora_links(scratch_.path());
   ASSERT_OK_AND_ASSIGN(const auto own, run({files[1], "train.epochs=1", "eval.predictions=false"}));
@@ -297,8 +328,12 @@ TEST_F(HeterogeneousLinks, LayoutsChangeNothing) {
     ASSERT_OK_AND_ASSIGN(const auto one, run(joined(all, {"cluster.trainers_per_host=2"})));
     ASSERT_OK_AND_ASSIGN(const auto spread,
                          run(joined(all, {"cluster.hosts=2", "partition.parts=4"})));
+    ASSERT_OK_AND_ASSIGN(
+        const auto there,
+        run(joined(all, {"cluster.trainers_per_host=2", "cluster.device=emulated:2"})));
 
     expect_same_links(spread, one);
+    expect_same_links(there, one);
   }
 }
 
@@ -310,14 +345,17 @@ TEST_F(HeterogeneousLinks, ClassesAndNumbersOfEdgesAreLearned) {
     SCOPED_TRACE(way.front());
     const auto all = joined({"task.kind=edge"}, way);
     ASSERT_OK_AND_ASSIGN(const auto one, run(joined(all, {"cluster.trainers_per_host=2"})));
-    ASSERT_OK_AND_ASSIGN(const auto spread,
-                         run(joined(all, {"cluster.hosts=2", "partition.parts=4"})));
-
-    EXPECT_EQ(spread.batches, one.batches);
-    EXPECT_EQ(spread.parameters, one.parameters);
-    EXPECT_EQ(spread.outputs, one.outputs);
-    EXPECT_EQ(spread.test->accuracy, one.test->accuracy);
-    EXPECT_EQ(spread.test->more, one.test->more);
+    for (const Settings& other :
+         std::vector<Settings>{{"cluster.hosts=2", "partition.parts=4"},
+                               {"cluster.trainers_per_host=2", "cluster.device=emulated:2"}}) {
+      ASSERT_OK_AND_ASSIGN(const auto same, run(joined(all, other)));
+      EXPECT_EQ(same.batches, one.batches);
+      EXPECT_EQ(same.parameters, one.parameters);
+      EXPECT_EQ(same.outputs, one.outputs);
+      EXPECT_EQ(same.test->accuracy, one.test->accuracy);
+      EXPECT_EQ(same.test->more, one.test->more);
+      EXPECT_EQ(same.epochs.back().loss, one.epochs.back().loss);
+    }
     EXPECT_EQ(one.test->labelled, 80U);
     const bool classes = way.front() == "task.classes=3";
     ASSERT_EQ(one.test->accuracy.has_value(), classes);

@@ -155,6 +155,21 @@ TEST_F(ResumeTest, LinksKilledAfterAnyStepWithACheckpointPerStep) {
   EXPECT_GE(end_everywhere(End::kill), 4U);
 }
 
+TEST_F(ResumeTest, LinksOnDevicesKilledAfterAnyStepWithACheckpointPerStep) {
+  const auto files = testing::write_cora_links(scratch_.path());
+  for (const char* const decoder : {"distmult", "mlp"}) {
+    SCOPED_TRACE(decoder);
+    std::filesystem::remove_all(checkpoints());
+    auto settings = files;
+    settings.insert(settings.end(), {"checkpoint.every.steps=1", "sample.batch_size=64",
+                                     "train.epochs=1", std::string("task.decoder.kind=") + decoder,
+                                     "train.loss=self_adversarial", "task.negatives.kind=binary",
+                                     "eval.mode=sampled", "cluster.device=emulated:2"});
+    prepare(settings);
+    EXPECT_GE(end_everywhere(End::kill), 2U);
+  }
+}
+
 TEST_F(ResumeTest, AttentionKilledAfterAnyStepWithACheckpointPerStep) {
   for (const char* kind : {"gat", "hgt"}) {
     SCOPED_TRACE(kind);

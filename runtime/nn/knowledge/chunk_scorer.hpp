@@ -35,7 +35,9 @@ struct ChunkGradients {
 /// Owns:       scores, until the next forward(), and scratch memory
 class ChunkScorer {
  public:
-  explicit ChunkScorer(const TripleScore& score) : score_(score) {}
+  explicit ChunkScorer(const TripleScore& score = {}) : score_(score) {}
+
+  void set_score(const TripleScore& score) { score_ = score; }
 
   /// \returns positive [n] and negative [n, m]
   LinkScores forward(ReplacedEnd replaced, const ChunkRows& rows);

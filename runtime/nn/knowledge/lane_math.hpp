@@ -1,14 +1,15 @@
 #pragma once
 /// \file lane_math.hpp
-/// exp and log1p of float32 without branches, which loops over rows turn into vector instructions;
-/// only for runtime/nn. Relative errors are below 3e-7; the bits are those of every processor.
+/// exp and log1p of float32 without branches, which loops over rows turn into vector instructions, and
+/// which devices compute, too; only for nn. Relative errors are below 3e-7; the bits are those of every
+/// processor.
 #include <bit>
 #include <cstdint>
 
 namespace troupe::nn {
 
 /// e^x for x <= 0; 0 below -87.3, where float32 loses digits. NaN stays NaN.
-[[gnu::always_inline]] inline float exp_below_zero(float x) {
+[[gnu::always_inline]] constexpr float exp_below_zero(float x) {
   constexpr float rounding = 0x1.8p23F;  // adding it rounds to a whole number in the low bits
   const float bounded = x < -87.3F ? -87.3F : x;
   const float shifted = bounded * 0x1.715476p0F + rounding;  // times log2 e
@@ -28,7 +29,7 @@ namespace troupe::nn {
 }
 
 /// log(1 + e) for e from 0 to 1: 2 artanh(s) = 2 (s + s³/3 + s⁵/5 + …) with s = e / (2 + e) <= 1/3.
-[[gnu::always_inline]] inline float log_of_one_and(float e) {
+[[gnu::always_inline]] constexpr float log_of_one_and(float e) {
   const float s = e / (2.0F + e);
   const float square = s * s;
   float sum = 2.0F / 15;

@@ -18,10 +18,6 @@
 namespace troupe::nn {
 namespace {
 
-/// From products, |q|² + |c|² - 2 q·c loses as many digits as it is smaller than its terms. Below
-/// this share of them a distance is computed from differences.
-constexpr float near_share = 0x1p-6F;
-
 [[gnu::always_inline]] inline float score_of_pair(Comparison comparison, const float* __restrict q,
                                                   const float* __restrict c, std::size_t cols) {
   const auto difference = [q, c](std::size_t i) { return q[i] - c[i]; };

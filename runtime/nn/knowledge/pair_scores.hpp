@@ -13,6 +13,10 @@
 
 namespace troupe::nn {
 
+/// From products, |q|² + |c|² - 2 q·c loses as many digits as it is smaller than its terms. Below
+/// this share of them a distance is computed from differences.
+inline constexpr float near_share = 0x1p-6F;
+
 /// scores[i] = comparison of row i of `queries` with row i of `candidates`.
 void scores_in_pairs(Comparison comparison, ConstMatrix queries, ConstMatrix candidates,
                      std::span<float> scores);

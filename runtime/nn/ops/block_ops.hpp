@@ -12,15 +12,17 @@
 #include "runtime/base/ids.hpp"
 #include "runtime/base/matrix.hpp"
 #include "runtime/base/result.hpp"
+#include "runtime/nn/knowledge/triple_loss.hpp"
 #include "runtime/nn/ops/aggregate.hpp"
 #include "runtime/nn/ops/attention.hpp"
 #include "runtime/nn/ops/batch_norm.hpp"
 #include "runtime/nn/ops/dropout.hpp"
 #include "runtime/nn/ops/finish.hpp"
 #include "runtime/nn/ops/head_products.hpp"
-#include "runtime/nn/ops/loss.hpp"
+#include "runtime/nn/ops/link_loss.hpp"
 #include "runtime/nn/ops/optimizer_step.hpp"
 #include "runtime/nn/ops/pair_attention.hpp"
+#include "runtime/nn/ops/pair_scores.hpp"
 #include "runtime/nn/ops/seed_loss.hpp"
 #include "runtime/nn/ops/weighted_sum.hpp"
 #include "runtime/sample/mini_batch.hpp"
@@ -103,8 +105,7 @@ struct UseWork {
 /// Guarantees: the same bits for any executor. A row of a result depends on its own terms alone
 /// Owns:       scratch memory, kept between calls
 /// Operands and results are in host memory; those of a device in its memory, which the host does not
-/// read: `memory()` then gives it, and only offsets, sizes and options come from the host. Those of
-/// cross_entropy() and bce_logits() are always in host memory.
+/// read: `memory()` then gives it, and only offsets, sizes and options come from the host.
 class BlockOps {
  public:
   virtual ~BlockOps() = default;
@@ -236,8 +237,20 @@ class BlockOps {
   virtual void mix_bases_gradient(ConstMatrix grad, std::span<const float> coefficients,
                                   MutMatrix grad_bases) = 0;
 
+  /// Scores of pairs (pair_scores.hpp).
+  virtual void pair_scores(Executor& executor, const RowPairs& pairs, ConstMatrix relations,
+                           MutMatrix scores) = 0;
+  /// Their gradients: those of both ends' rows are added, those of the relations overwritten.
+  virtual void pair_scores_gradient(Executor& executor, const RowPairs& pairs,
+                                    ConstMatrix relations, ConstMatrix grad,
+                                    const PairGradients& to) = 0;
+
   /// The loss over a batch's seeds with its gradient (seed_loss.hpp).
   virtual void seed_loss(const SeedLossWork& work) = 0;
+  /// The loss of a batch's links with its gradient (link_loss.hpp).
+  virtual void link_loss(const LinkLossWork& work) = 0;
+  /// The loss of a batch's triples with its gradients (knowledge/triple_loss.hpp).
+  virtual void triple_loss(Executor& executor, const TripleLossWork& work) = 0;
 
   // Learning.
 
@@ -246,12 +259,6 @@ class BlockOps {
   /// What a gradient is multiplied by (clip.hpp): [1] until the next call; null: 1.
   virtual const float* clip_factor(std::span<const float> gradient, double limit) = 0;
   virtual void optimizer_step(const OptimizerStep& step, const StepArrays& arrays) = 0;
-
-  /// Losses of outputs that are in host memory (loss.hpp).
-  virtual LossResult cross_entropy(ConstMatrix logits, std::span<const std::int64_t> labels,
-                                   MutMatrix grad_logits) = 0;
-  virtual LossResult bce_logits(ConstMatrix logits, ConstMatrix targets, float pos_weight,
-                                MutMatrix grad_logits) = 0;
 };
 
 }  // namespace troupe::nn

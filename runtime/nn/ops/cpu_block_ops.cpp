@@ -275,14 +275,4 @@ void CpuBlockOps::add_parameters(std::span<const std::span<const float>> values,
   }
 }
 
-LossResult CpuBlockOps::cross_entropy(ConstMatrix logits, std::span<const std::int64_t> labels,
-                                      MutMatrix grad_logits) {
-  return nn::cross_entropy(logits, labels, grad_logits);
-}
-
-LossResult CpuBlockOps::bce_logits(ConstMatrix logits, ConstMatrix targets, float pos_weight,
-                                   MutMatrix grad_logits) {
-  return nn::bce_logits(logits, targets, pos_weight, grad_logits);
-}
-
 }  // namespace troupe::nn

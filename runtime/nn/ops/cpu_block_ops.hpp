@@ -1,6 +1,7 @@
 #pragma once
 /// \file cpu_block_ops.hpp
 /// Block operations on the CPU, in chunks of rows that an executor's threads share.
+#include "runtime/nn/knowledge/triple_chunks.hpp"
 #include "runtime/nn/ops/block_ops.hpp"
 #include "runtime/nn/ops/grow_buffer.hpp"
 
@@ -64,19 +65,22 @@ class CpuBlockOps final : public BlockOps {
                                  std::span<float> grad_coefficients) override;
   void mix_bases_gradient(ConstMatrix grad, std::span<const float> coefficients,
                           MutMatrix grad_bases) override;
+  void pair_scores(Executor& executor, const RowPairs& pairs, ConstMatrix relations,
+                   MutMatrix scores) override;
+  void pair_scores_gradient(Executor& executor, const RowPairs& pairs, ConstMatrix relations,
+                            ConstMatrix grad, const PairGradients& to) override;
   void seed_loss(const SeedLossWork& work) override;
+  void link_loss(const LinkLossWork& work) override;
+  void triple_loss(Executor& executor, const TripleLossWork& work) override;
   void mean_of_one(float divisor, std::span<float> values) override;
   const float* clip_factor(std::span<const float> gradient, double limit) override;
   void optimizer_step(const OptimizerStep& step, const StepArrays& arrays) override;
-  LossResult cross_entropy(ConstMatrix logits, std::span<const std::int64_t> labels,
-                           MutMatrix grad_logits) override;
-  LossResult bce_logits(ConstMatrix logits, ConstMatrix targets, float pos_weight,
-                        MutMatrix grad_logits) override;
 
  private:
   GrowBuffer<float> weight_partials_;
   FinishScratch finish_;
   HeadProductScratch heads_;
+  TripleChunks triples_;
   float clip_ = 1;
 };
 

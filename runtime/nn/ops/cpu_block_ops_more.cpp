@@ -116,8 +116,28 @@ void CpuBlockOps::gate_backward(Executor& executor, std::span<const float> gate,
   });
 }
 
+void CpuBlockOps::pair_scores(Executor& executor, const RowPairs& pairs, ConstMatrix relations,
+                              MutMatrix scores) {
+  nn::pair_scores(executor, pairs, relations, scores);
+}
+
+void CpuBlockOps::pair_scores_gradient(Executor& executor, const RowPairs& pairs,
+                                       ConstMatrix relations, ConstMatrix grad,
+                                       const PairGradients& to) {
+  std::ranges::fill(to.relations.flat(), 0.0F);
+  nn::pair_scores_gradient(executor, pairs, relations, grad, to);
+}
+
 void CpuBlockOps::seed_loss(const SeedLossWork& work) {
   *work.sum = nn::seed_loss(work.loss, work.rows, work.grad_rows).sum;
+}
+
+void CpuBlockOps::link_loss(const LinkLossWork& work) {
+  *work.sum = nn::link_loss(work.loss, work.scores, work.gradients).sum;
+}
+
+void CpuBlockOps::triple_loss(Executor& executor, const TripleLossWork& work) {
+  triples_.run(executor, work);
 }
 
 void CpuBlockOps::mean_of_one(float divisor, std::span<float> values) {

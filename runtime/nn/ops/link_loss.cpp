@@ -145,4 +145,35 @@ LossResult link_softmax(const LinkScores& scores, const LinkGradients& gradients
   return result;
 }
 
+std::uint64_t link_terms(LinkRule rule, std::size_t links, std::size_t negatives) {
+  switch (rule) {
+    case LinkRule::bce:
+      return links + links * negatives;
+    case LinkRule::margin:
+      return links * negatives;
+    case LinkRule::balanced:
+    case LinkRule::self_adversarial:
+    case LinkRule::softmax:
+      break;
+  }
+  return links;
+}
+
+LossResult link_loss(const LinkLoss& loss, const LinkScores& scores,
+                     const LinkGradients& gradients) {
+  switch (loss.rule) {
+    case LinkRule::bce:
+      break;
+    case LinkRule::balanced:
+      return link_bce_balanced(scores, gradients);
+    case LinkRule::margin:
+      return link_margin(scores, loss.margin, gradients);
+    case LinkRule::self_adversarial:
+      return link_self_adversarial(scores, loss.temperature, gradients);
+    case LinkRule::softmax:
+      return link_softmax(scores, gradients);
+  }
+  return link_bce(scores, gradients);
+}
+
 }  // namespace troupe::nn

@@ -5,6 +5,10 @@
 /// run row by row in one thread. A NaN score shows as a NaN loss.
 #include "runtime/nn/ops/loss.hpp"
 
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
 namespace troupe::nn {
 
 struct LinkScores {
@@ -47,5 +51,28 @@ LossResult link_self_adversarial(const LinkScores& scores, double temperature,
 /// den Oord et al., "Representation learning with contrastive predictive coding", 2018). Without
 /// negatives 0.
 LossResult link_softmax(const LinkScores& scores, const LinkGradients& gradients);
+
+enum class LinkRule : std::uint8_t { bce, balanced, margin, self_adversarial, softmax };
+
+/// One of the losses above.
+struct LinkLoss {
+  LinkRule rule = LinkRule::bce;
+  double margin = 1;       ///< of margin
+  double temperature = 1;  ///< of self_adversarial
+};
+
+/// The weight of a loss of so many links with so many negatives each.
+std::uint64_t link_terms(LinkRule rule, std::size_t links, std::size_t negatives);
+/// On the CPU.
+LossResult link_loss(const LinkLoss& loss, const LinkScores& scores,
+                     const LinkGradients& gradients);
+
+/// A loss as a set of functions computes it; all arrays are in its memory.
+struct LinkLossWork {
+  LinkLoss loss;
+  LinkScores scores;
+  LinkGradients gradients;
+  double* sum;  ///< gets the sum of the losses
+};
 
 }  // namespace troupe::nn

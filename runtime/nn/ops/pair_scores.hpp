@@ -2,7 +2,7 @@
 /// \file pair_scores.hpp
 /// Scores of pairs of rows: sums of products of their columns, as DistMult has them with a vector for
 /// each relation (Yang et al., "Embedding entities and relations for learning and inference in
-/// knowledge bases", 2015), and the dot product without one. In host memory.
+/// knowledge bases", 2015), and the dot product without one. Functions here work in host memory.
 #include "runtime/base/executor.hpp"
 #include "runtime/base/matrix.hpp"
 

@@ -54,6 +54,9 @@ std::uint64_t known_terms(const SeedLoss& loss) {
 }
 
 LossResult seed_loss(const SeedLoss& loss, ConstMatrix rows, MutMatrix grad_rows) {
+  if (loss.own_rows) {
+    return loss_of(loss, rows, grad_rows);
+  }
   const Matrix seeds = expand_seeds(rows, loss.row_of_seed);
   Matrix grad(seeds.rows(), seeds.cols());
   const auto result = loss_of(loss, seeds.view(), grad.view());

@@ -16,6 +16,7 @@ enum class SeedLossKind : std::uint8_t { cross_entropy, bce_logits, numbers };
 struct SeedLoss {
   SeedLossKind kind = SeedLossKind::cross_entropy;
   std::span<const std::uint32_t> row_of_seed = {};
+  bool own_rows = false;  ///< Seed i has row i alone, and `row_of_seed` is not read
   std::span<const std::int64_t> labels = {};  ///< of cross entropy, by seed; -1: unknown
   ConstMatrix targets = {};                   ///< of the others: [seeds, columns]; NaN: unknown
   float pos_weight = 1;                       ///< of bce_logits
@@ -31,11 +32,13 @@ LossResult seed_loss(const SeedLoss& loss, ConstMatrix rows, MutMatrix grad_rows
 /// A loss as a set of functions computes it; all arrays are in its memory.
 struct SeedLossWork {
   SeedLoss loss;
-  ConstMatrix rows;
-  std::span<const std::uint32_t> row_begin;  ///< [rows + 1] where each row's seeds begin
-  std::span<const std::uint32_t> by_row;     ///< [seeds] the seeds by row, those of a row in order
-  MutMatrix grad_rows;                       ///< of the shape of `rows`; overwritten
-  double* sum;                               ///< gets the sum of the losses
+  ConstMatrix rows = {};
+  /// [rows + 1] where each row's seeds begin; read on a device alone, unless rows are the seeds' own.
+  std::span<const std::uint32_t> row_begin = {};
+  std::span<const std::uint32_t> by_row =
+      {};                    ///< [seeds] the seeds by row, those of a row in order
+  MutMatrix grad_rows = {};  ///< of the shape of `rows`; overwritten
+  double* sum = nullptr;     ///< gets the sum of the losses
 };
 
 }  // namespace troupe::nn

@@ -1,6 +1,7 @@
 #include "runtime/run/task/edge_task.hpp"
 
 #include "runtime/nn/number_losses.hpp"
+#include "runtime/nn/seed_loss_pass.hpp"
 #include "runtime/run/task/link_pairs.hpp"
 
 #include <algorithm>
@@ -16,8 +17,9 @@ namespace {
 class EdgeTask final : public Task {
  public:
   /// \param numbers  the loss of numbers; none: classes
-  EdgeTask(std::optional<nn::NumberLoss> numbers, std::uint64_t outputs, LinkPairs pairs)
-      : numbers_(numbers), outputs_(outputs), pairs_(std::move(pairs)) {}
+  EdgeTask(std::optional<nn::NumberLoss> numbers, std::uint64_t outputs, LinkPairs pairs,
+           nn::BlockOps& ops)
+      : ops_(ops), numbers_(numbers), outputs_(outputs), pairs_(std::move(pairs)), loss_(ops) {}
 
   Status check(const Batch& batch) const override {
     TROUPE_RETURN_IF_ERROR(pairs_.check(batch));
@@ -41,42 +43,46 @@ class EdgeTask final : public Task {
     return ok_status();
   }
 
-  nn::LossResult loss(const TaskPass& pass, TaskGradients& gradients) override {
-    const auto& links = *pass.batch.sampled->links;
+  std::uint64_t loss(const TaskPass& pass, TaskGradients& gradients) override {
+    const auto& labels = pass.batch.sampled->links->labels;
     const ConstMatrix outputs = pairs_.decode(pass, false);
-    Matrix grad(outputs.rows, outputs.cols);
-    nn::LossResult result;
-    if (!numbers_) {
-      std::vector<std::int64_t> labels;
-      std::ranges::transform(links.labels, std::back_inserter(labels),
-                             [](float label) { return static_cast<std::int64_t>(label); });
-      result = pass.ops.cross_entropy(outputs, labels, grad.view());
+    nn::SeedLoss loss{.own_rows = true};
+    if (numbers_) {
+      loss.kind = nn::SeedLossKind::numbers;
+      loss.of_numbers = *numbers_;
+      loss.targets = {labels.data(), labels.size(), 1};
     } else {
-      result = nn::number_loss(*numbers_, outputs, {links.labels.data(), links.labels.size(), 1},
-                               grad.view());
+      classes_.resize(labels.size());
+      std::ranges::transform(labels, classes_.begin(),
+                             [](float label) { return static_cast<std::int64_t>(label); });
+      loss.labels = classes_;
     }
-    pairs_.gradients(std::as_const(grad).view(), pass, gradients);
-    return result;
+    pairs_.gradients(loss_.compute(loss, outputs), pass, gradients);
+    return loss_.terms();
   }
+  Result<double> loss_sum() override { return loss_.sum(); }
 
   Result<Matrix> outputs(const TaskPass& pass) override {
     TROUPE_RETURN_IF_ERROR(pairs_.check(pass.batch));
     const ConstMatrix made = pairs_.decode(pass, false);
     Matrix out(made.rows, made.cols);
-    std::ranges::copy(made.flat(), out.data());
+    TROUPE_RETURN_IF_ERROR(ops_.download(made.data, out.data(), made.size() * sizeof(float)));
     return out;
   }
 
  private:
+  nn::BlockOps& ops_;
   std::optional<nn::NumberLoss> numbers_;
   std::uint64_t outputs_;
   LinkPairs pairs_;
+  nn::SeedLossPass loss_;
+  std::vector<std::int64_t> classes_;
 };
 
 }  // namespace
 
-Result<std::unique_ptr<Task>> make_edge_task(const TaskOptions& options,
-                                             const nn::Network& network) {
+Result<std::unique_ptr<Task>> make_edge_task(const TaskOptions& options, const nn::Network& network,
+                                             nn::BlockOps& ops) {
   std::optional<nn::NumberLoss> numbers;
   if (nn::predicts_numbers(options.loss)) {
     TROUPE_ASSIGN_OR_RETURN(numbers, nn::make_number_loss(options.loss, options.delta));
@@ -85,9 +91,9 @@ Result<std::unique_ptr<Task>> make_edge_task(const TaskOptions& options,
                  fmt::format("train.loss: expected cross_entropy, {} for edges, found {}",
                              fmt::join(names_of(nn::number_loss_kinds()), ", "), options.loss));
   }
-  TROUPE_ASSIGN_OR_RETURN(auto pairs, LinkPairs::create(network));
-  return std::unique_ptr<Task>(
-      std::make_unique<EdgeTask>(numbers, network.options().decoder.outputs, std::move(pairs)));
+  TROUPE_ASSIGN_OR_RETURN(auto pairs, LinkPairs::create(network, ops));
+  return std::unique_ptr<Task>(std::make_unique<EdgeTask>(
+      numbers, network.options().decoder.outputs, std::move(pairs), ops));
 }
 
 }  // namespace troupe

@@ -8,7 +8,7 @@
 namespace troupe {
 
 /// \errors invalid_argument: a loss that is none of edges, no decoder
-Result<std::unique_ptr<Task>> make_edge_task(const TaskOptions& options,
-                                             const nn::Network& network);
+Result<std::unique_ptr<Task>> make_edge_task(const TaskOptions& options, const nn::Network& network,
+                                             nn::BlockOps& ops);
 
 }  // namespace troupe

@@ -1,12 +1,14 @@
 #include "runtime/run/task/knowledge_task.hpp"
 
 #include "runtime/nn/knowledge/entity_ranker.hpp"
-#include "runtime/run/task/triple_chunk.hpp"
+#include "runtime/nn/knowledge/triple_chunk.hpp"
+#include "runtime/nn/ops/grow_buffer.hpp"
+#include "runtime/nn/ops/host_rows.hpp"
+#include "runtime/nn/ops/staged_arrays.hpp"
 #include "runtime/sample/knowledge/chunk_candidates.hpp"
 
 #include <algorithm>
 #include <cmath>
-#include <deque>
 #include <fmt/format.h>
 #include <utility>
 #include <vector>
@@ -14,10 +16,36 @@
 namespace troupe {
 namespace {
 
+/// Places of a batch's triples: of entities among its nodes, of relations by number.
+struct TriplePlaces {
+  std::span<const std::uint32_t> known;
+  std::span<const std::uint32_t> answer;
+  std::vector<std::uint32_t> relation;
+};
+TriplePlaces places_of_triples(const BatchLinks& links, ReplacedEnd replaced) {
+  const bool tail = replaced == ReplacedEnd::tail;
+  TriplePlaces places{.known = tail ? links.sources : links.destinations,
+                      .answer = tail ? links.destinations : links.sources,
+                      .relation = {}};
+  for (const float relation : links.labels) {
+    places.relation.push_back(static_cast<std::uint32_t>(relation));
+  }
+  return places;
+}
+
 class KnowledgeTask final : public Task {
  public:
-  KnowledgeTask(const TaskOptions& options, const nn::ModelOptions& model)
-      : options_(options), relations_(model.relations), cols_(model.out_dim) {}
+  KnowledgeTask(const TaskOptions& options, const nn::ModelOptions& model, nn::BlockOps& ops)
+      : ops_(ops),
+        options_(options),
+        relations_(model.relations),
+        cols_(model.out_dim),
+        arrays_(ops),
+        row_gradients_(ops.memory()),
+        relation_gradients_(ops.memory()),
+        sum_(ops.memory()),
+        host_rows_(ops),
+        host_relations_(ops) {}
 
   Status check(const Batch& batch) const override {
     TROUPE_RETURN_IF_ERROR(check_triples(batch));
@@ -31,36 +59,42 @@ class KnowledgeTask final : public Task {
     return ok_status();
   }
 
-  nn::LossResult loss(const TaskPass& pass, TaskGradients& gradients) override {
+  std::uint64_t loss(const TaskPass& pass, TaskGradients& gradients) override {
     const auto& sampled = *pass.batch.sampled;
-    const auto triples = sampled.links->sources.size();
+    const ConstMatrix rows = pass.rows.front();
     const auto replaced = replaced_in(sampled.key);
-    const auto count = chunks().chunks_of(triples);
-    while (chunks_.size() < count) {
-      chunks_.emplace_back(options_.knowledge, options_);
-    }
-    std::vector<nn::LossResult> losses(count);
-    pass.executor.parallel_for(count, [&](std::size_t c) {
-      const auto first = c * options_.knowledge.chunk;
-      const std::size_t negatives = options_.knowledge.negatives;
-      auto places =
-          places_of_chunk(sampled, replaced, first,
-                          std::min<std::uint64_t>(options_.knowledge.chunk, triples - first),
-                          std::span(sampled.links->candidates).subspan(c * negatives, negatives));
-      losses[c] = chunks_[c].run(replaced, std::move(places), pass.rows.front(), relations(pass));
-    });
-    gradients.rows.clear();
-    for (const ConstMatrix& rows : pass.rows) {
-      gradients.rows.push_back(Matrix::zeros(rows.rows, rows.cols));
-    }
-    gradients.parameters.assign(relations_.rows * relations_.cols, 0.0F);
-    const MutMatrix of_relations{gradients.parameters.data(), relations_.rows, relations_.cols};
-    nn::LossResult sum;
-    for (std::size_t c = 0; c < count; ++c) {
-      chunks_[c].add(gradients.rows.front().view(), of_relations);
-      sum.sum += losses[c].sum;
-      sum.weight += losses[c].weight;
-    }
+    places_ = places_of_triples(*sampled.links, replaced);
+    arrays_.clear();
+    const auto known = arrays_.add(places_.known);
+    const auto relation = arrays_.add(std::span<const std::uint32_t>(places_.relation));
+    const auto answer = arrays_.add(places_.answer);
+    const auto candidates = arrays_.add(std::span<const std::uint32_t>(sampled.links->candidates));
+    arrays_.send();
+    const MutMatrix of_rows = row_gradients_.matrix(rows.rows, rows.cols);
+    const MutMatrix of_relations = relation_gradients_.matrix(relations_.rows, relations_.cols);
+    ops_.triple_loss(pass.executor, {.options = options_.knowledge,
+                                     .loss = {.rule = options_.loss == "softmax"
+                                                          ? nn::TripleRule::softmax
+                                                          : nn::TripleRule::self_adversarial,
+                                              .margin = options_.link_loss.margin,
+                                              .temperature = options_.link_loss.temperature},
+                                     .replaced = replaced,
+                                     .entities = rows,
+                                     .relations = relations(pass),
+                                     .known = arrays_.at<std::uint32_t>(known),
+                                     .relation = arrays_.at<std::uint32_t>(relation),
+                                     .answer = arrays_.at<std::uint32_t>(answer),
+                                     .candidates = arrays_.at<std::uint32_t>(candidates),
+                                     .grad_entities = of_rows,
+                                     .grad_relations = of_relations,
+                                     .sum = sum_.get(1).data()});
+    gradients = {.rows = {of_rows}, .parameters = of_relations.flat()};
+    return places_.relation.size();
+  }
+
+  Result<double> loss_sum() override {
+    double sum = 0;
+    TROUPE_RETURN_IF_ERROR(ops_.download(sum_.get(1).data(), &sum, sizeof sum));
     return sum;
   }
 
@@ -74,9 +108,12 @@ class KnowledgeTask final : public Task {
                    fmt::format("triples to rank: expected at most {} in a batch, found {}",
                                nn::queries_at_once, triples));
     }
+    TROUPE_ASSIGN_OR_RETURN(const auto rows, host_rows_.of(pass.rows.front()));
+    TROUPE_ASSIGN_OR_RETURN(const auto of_relations, host_relations_.of(relations(pass)));
     Matrix out(triples, 2 * (cols_ + 1));
-    add_queries(pass, ReplacedEnd::tail, out.view());
-    add_queries(pass, ReplacedEnd::head, out.view());
+    for (const auto replaced : {ReplacedEnd::tail, ReplacedEnd::head}) {
+      add_queries(*pass.batch.sampled->links, replaced, rows, of_relations, out.view());
+    }
     return out;
   }
 
@@ -110,16 +147,17 @@ class KnowledgeTask final : public Task {
     return ok_status();
   }
 
-  void add_queries(const TaskPass& pass, ReplacedEnd replaced, MutMatrix out) const {
+  void add_queries(const BatchLinks& links, ReplacedEnd replaced, ConstMatrix rows,
+                   ConstMatrix of_relations, MutMatrix out) const {
     const auto& score = options_.knowledge.score;
     const auto triples = out.rows;
-    const auto places = places_of_chunk(*pass.batch.sampled, replaced, 0, triples, {});
+    const auto places = places_of_triples(links, replaced);
     Matrix known;
     Matrix relation;
     Matrix answer;
-    gather_rows(pass.rows.front(), places.known, known);
-    gather_rows(relations(pass), places.relation, relation);
-    gather_rows(pass.rows.front(), places.answer, answer);
+    nn::gather_rows(rows, places.known, known);
+    nn::gather_rows(of_relations, places.relation, relation);
+    nn::gather_rows(rows, places.answer, answer);
     if (score.unit) {
       std::vector<float> lengths(triples);
       Matrix units(triples, cols_);
@@ -141,16 +179,23 @@ class KnowledgeTask final : public Task {
     }
   }
 
+  nn::BlockOps& ops_;
   TaskOptions options_;
   nn::ModelOptions::Relations relations_;
   std::size_t cols_;
-  std::deque<TripleChunk> chunks_;
+  TriplePlaces places_;  ///< of the last loss()
+  nn::StagedArrays arrays_;
+  nn::GrowBuffer<float> row_gradients_;
+  nn::GrowBuffer<float> relation_gradients_;
+  nn::GrowBuffer<double> sum_;
+  nn::HostRows host_rows_;
+  nn::HostRows host_relations_;
 };
 
 }  // namespace
 
 Result<std::unique_ptr<Task>> make_knowledge_task(const TaskOptions& options,
-                                                  const nn::Network& network) {
+                                                  const nn::Network& network, nn::BlockOps& ops) {
   const auto& model = network.options();
   const auto& score = options.knowledge.score;
   if (options.loss != "softmax" && options.loss != "self_adversarial") {
@@ -177,7 +222,7 @@ Result<std::unique_ptr<Task>> make_knowledge_task(const TaskOptions& options,
   if (options.knowledge.chunk == 0) {
     return Error(Errc::invalid_argument, "task.chunk: expected 1 or more, found 0");
   }
-  return std::unique_ptr<Task>(std::make_unique<KnowledgeTask>(options, model));
+  return std::unique_ptr<Task>(std::make_unique<KnowledgeTask>(options, model, ops));
 }
 
 }  // namespace troupe

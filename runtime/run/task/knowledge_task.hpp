@@ -11,6 +11,6 @@ namespace troupe {
 
 /// \errors invalid_argument: a loss that is none of triples, a network with layers or without relations
 Result<std::unique_ptr<Task>> make_knowledge_task(const TaskOptions& options,
-                                                  const nn::Network& network);
+                                                  const nn::Network& network, nn::BlockOps& ops);
 
 }  // namespace troupe

@@ -5,18 +5,22 @@
 
 namespace troupe {
 
-Result<LinkPairs> LinkPairs::create(const nn::Network& network) {
+Result<LinkPairs> LinkPairs::create(const nn::Network& network, nn::BlockOps& ops) {
   if (network.options().decoder.kind.empty()) {
     return Error(Errc::invalid_argument, "task.decoder: expected one for links, found none");
   }
-  return LinkPairs(network);
+  return LinkPairs(network, ops);
 }
 
-LinkPairs::LinkPairs(const nn::Network& network)
-    : types_(network.outputs()),
+LinkPairs::LinkPairs(const nn::Network& network, nn::BlockOps& ops)
+    : ops_(&ops),
+      types_(network.outputs()),
       cols_(network.options().out_dim),
       options_(network.options().decoder),
-      decoder_(nn::make_decoder(network.options().decoder, network.options().out_dim)) {
+      decoder_(nn::make_decoder(network.options().decoder, network.options().out_dim, ops)),
+      pairs_(ops),
+      row_gradients_(types_.size(), nn::GrowBuffer<float>(ops.memory())),
+      parameter_gradients_(ops.memory()) {
   const auto& decoder = network.options().decoder;
   for (const auto& parameter : nn::decoder_parameters(decoder, cols_)) {
     parameters_ += parameter.rows * parameter.cols;
@@ -71,21 +75,28 @@ ConstMatrix LinkPairs::decode(const TaskPass& pass, bool negatives) {
   from_ = place_of(links.source_type);
   to_ = place_of(links.destination_type);
   range_ = nn::parameters_of(options_, cols_, links.edge_type);
+  pairs_.clear();
+  const auto of = pairs_.add(std::span<const std::uint32_t>(sources_));
+  const auto to = pairs_.add(std::span<const std::uint32_t>(destinations_));
+  pairs_.send();
   return decoder_->forward(pass.executor, pass.parameters.subspan(range_.first, range_.count),
                            {.sources = pass.rows[from_],
                             .destinations = pass.rows[to_],
-                            .of = sources_,
-                            .to = destinations_});
+                            .of = pairs_.at<std::uint32_t>(of),
+                            .to = pairs_.at<std::uint32_t>(to)});
 }
 
 void LinkPairs::gradients(ConstMatrix grad, const TaskPass& pass, TaskGradients& to) {
-  to.rows.clear();
-  for (const ConstMatrix& rows : pass.rows) {
-    to.rows.push_back(Matrix::zeros(rows.rows, rows.cols));
+  std::vector<MutMatrix> rows;
+  for (std::size_t i = 0; i < pass.rows.size(); ++i) {
+    rows.push_back(row_gradients_[i].matrix(pass.rows[i].rows, pass.rows[i].cols));
+    ops_->zero(rows.back().flat());
   }
-  to.parameters.assign(parameters_, 0.0F);
-  decoder_->backward(grad, to.rows[from_].view(), to.rows[to_].view(),
-                     std::span(to.parameters).subspan(range_.first, range_.count));
+  const auto parameters = parameter_gradients_.get(parameters_);
+  ops_->zero(parameters);
+  decoder_->backward(grad, rows[from_], rows[to_], parameters.subspan(range_.first, range_.count));
+  to.rows.assign(rows.begin(), rows.end());
+  to.parameters = parameters;
 }
 
 }  // namespace troupe

@@ -1,6 +1,8 @@
 #include "runtime/run/task/link_task.hpp"
 
+#include "runtime/base/assert.hpp"
 #include "runtime/nn/knowledge/entity_ranker.hpp"
+#include "runtime/nn/ops/host_rows.hpp"
 #include "runtime/run/task/link_pairs.hpp"
 #include "runtime/run/task/link_queries.hpp"
 
@@ -21,9 +23,8 @@ nn::LinkScores link_scores(ConstMatrix scores, std::size_t positives) {
 }
 
 /// Of nodes, whose rows are what a run without labels is for.
-Matrix rows_of_seeds(const TaskPass& pass) {
-  const auto& seeds = pass.batch.sampled->seed_index;
-  const ConstMatrix rows = pass.rows.front();
+Matrix rows_of_seeds(const Batch& batch, ConstMatrix rows) {
+  const auto& seeds = batch.sampled->seed_index;
   Matrix out(seeds.size(), rows.cols);
   for (std::size_t i = 0; i < seeds.size(); ++i) {
     std::ranges::copy(rows.row(seeds[i]), out.view().row(i).begin());
@@ -33,36 +34,51 @@ Matrix rows_of_seeds(const TaskPass& pass) {
 
 class LinkTask final : public Task {
  public:
-  LinkTask(const nn::LinkLossKind& loss, const TaskOptions& options, const nn::Network& network,
-           LinkPairs pairs)
-      : loss_(loss),
-        options_(options.link_loss),
+  LinkTask(nn::LinkRule rule, const TaskOptions& options, const nn::Network& network,
+           LinkPairs pairs, nn::BlockOps& ops)
+      : ops_(ops),
+        loss_{.rule = rule,
+              .margin = options.link_loss.margin,
+              .temperature = options.link_loss.temperature},
         rank_all_(options.rank_all),
         types_(network.outputs()),
         model_(network.options()),
-        pairs_(std::move(pairs)) {}
+        pairs_(std::move(pairs)),
+        grad_(ops.memory()),
+        sum_(ops.memory()),
+        host_(ops) {}
 
   Status check(const Batch& batch) const override { return pairs_.check(batch); }
 
-  nn::LossResult loss(const TaskPass& pass, TaskGradients& gradients) override {
+  std::uint64_t loss(const TaskPass& pass, TaskGradients& gradients) override {
     const std::size_t positives = pass.batch.sampled->links->sources.size();
     const auto scores = link_scores(pairs_.decode(pass, true), positives);
     const std::size_t negatives = scores.negative.cols;
-    Matrix grad(positives * (1 + negatives), 1);
-    const nn::LinkGradients of_scores{.positive = grad.view().flat().first(positives),
-                                      .negative = {grad.data() + positives, positives, negatives}};
-    const auto result = loss_.compute(scores, options_, of_scores);
-    pairs_.gradients(std::as_const(grad).view(), pass, gradients);
-    return result;
+    const MutMatrix grad = grad_.matrix(positives * (1 + negatives), 1);
+    ops_.link_loss({.loss = loss_,
+                    .scores = scores,
+                    .gradients = {.positive = grad.flat().first(positives),
+                                  .negative = {grad.data + positives, positives, negatives}},
+                    .sum = sum_.get(1).data()});
+    pairs_.gradients(grad, pass, gradients);
+    return nn::link_terms(loss_.rule, positives, negatives);
+  }
+
+  Result<double> loss_sum() override {
+    double sum = 0;
+    TROUPE_RETURN_IF_ERROR(ops_.download(sum_.get(1).data(), &sum, sizeof sum));
+    return sum;
   }
 
   Result<Matrix> outputs(const TaskPass& pass) override {
     if (!pass.batch.sampled->links) {
-      return rows_of_seeds(pass);
+      TROUPE_ASSIGN_OR_RETURN(const auto rows, host_.of(pass.rows.front()));
+      return rows_of_seeds(pass.batch, rows);
     }
     TROUPE_RETURN_IF_ERROR(pairs_.check(pass.batch));
     const std::size_t positives = pass.batch.sampled->links->sources.size();
-    const auto scores = link_scores(pairs_.decode(pass, true), positives);
+    TROUPE_ASSIGN_OR_RETURN(const auto made, host_.of(pairs_.decode(pass, true)));
+    const auto scores = link_scores(made, positives);
     const std::size_t first_query = 1 + scores.negative.cols;
     if (rank_all_ && positives > nn::queries_at_once) {
       return Error(Errc::failed_precondition,
@@ -88,6 +104,7 @@ class LinkTask final : public Task {
 
  private:
   LinkEnds ends_of(const TaskPass& pass) const {
+    TROUPE_ASSERT(ops_.memory() == nullptr, "ranks of links on a device");
     const auto& links = *pass.batch.sampled->links;
     const auto rows_of = [&](NodeTypeId type) {
       return pass.rows[static_cast<std::size_t>(std::ranges::find(types_, type) - types_.begin())];
@@ -106,18 +123,21 @@ class LinkTask final : public Task {
     return ends;
   }
 
-  const nn::LinkLossKind& loss_;
-  nn::LinkLossOptions options_;
+  nn::BlockOps& ops_;
+  nn::LinkLoss loss_;
   bool rank_all_;
   std::vector<NodeTypeId> types_;
   nn::ModelOptions model_;
   LinkPairs pairs_;
+  nn::GrowBuffer<float> grad_;
+  nn::GrowBuffer<double> sum_;
+  nn::HostRows host_;
 };
 
 }  // namespace
 
-Result<std::unique_ptr<Task>> make_link_task(const TaskOptions& options,
-                                             const nn::Network& network) {
+Result<std::unique_ptr<Task>> make_link_task(const TaskOptions& options, const nn::Network& network,
+                                             nn::BlockOps& ops) {
   const auto* loss = find_kind(nn::link_loss_kinds(), options.loss);
   if (loss == nullptr) {
     return Error(Errc::invalid_argument,
@@ -129,9 +149,9 @@ Result<std::unique_ptr<Task>> make_link_task(const TaskOptions& options,
                  fmt::format("task.decoder: expected one output for links, found {}",
                              network.options().decoder.outputs));
   }
-  TROUPE_ASSIGN_OR_RETURN(auto pairs, LinkPairs::create(network));
+  TROUPE_ASSIGN_OR_RETURN(auto pairs, LinkPairs::create(network, ops));
   return std::unique_ptr<Task>(
-      std::make_unique<LinkTask>(*loss, options, network, std::move(pairs)));
+      std::make_unique<LinkTask>(loss->rule, options, network, std::move(pairs), ops));
 }
 
 }  // namespace troupe

@@ -1,6 +1,8 @@
 #include "runtime/run/task/node_task.hpp"
 
 #include "runtime/nn/number_losses.hpp"
+#include "runtime/nn/ops/host_rows.hpp"
+#include "runtime/nn/seed_loss_pass.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -34,8 +36,9 @@ Matrix binary_targets(std::span<const std::int64_t> labels) {
 class NodeTask final : public Task {
  public:
   /// \param numbers  the loss where numbers are predicted
-  NodeTask(const TaskOptions& options, std::optional<nn::NumberLoss> numbers, std::uint64_t outputs)
-      : options_(options), numbers_(numbers), outputs_(outputs) {}
+  NodeTask(const TaskOptions& options, std::optional<nn::NumberLoss> numbers, std::uint64_t outputs,
+           nn::BlockOps& ops)
+      : options_(options), numbers_(numbers), outputs_(outputs), loss_(ops), rows_(ops) {}
 
   Status check(const Batch& batch) const override {
     const auto seeds = batch.sampled->seed_index.size();
@@ -62,14 +65,19 @@ class NodeTask final : public Task {
     return ok_status();
   }
 
-  nn::LossResult loss(const TaskPass& pass, TaskGradients& gradients) override {
-    const ConstMatrix rows = pass.rows.front();
-    gradients.rows.clear();
-    gradients.rows.emplace_back(rows.rows, rows.cols);
-    return nn::seed_loss(*seed_loss(pass.batch), rows, gradients.rows.front().view());
+  std::uint64_t loss(const TaskPass& pass, TaskGradients& gradients) override {
+    gradients = {.rows = {loss_.compute(loss_of(pass.batch), pass.rows.front())}};
+    return loss_.terms();
+  }
+  Result<double> loss_sum() override { return loss_.sum(); }
+
+  Result<Matrix> outputs(const TaskPass& pass) override {
+    TROUPE_ASSIGN_OR_RETURN(const auto rows, rows_.of(pass.rows.front()));
+    return expand_seeds(rows, pass.batch.sampled->seed_index);
   }
 
-  std::optional<nn::SeedLoss> seed_loss(const Batch& batch) override {
+ private:
+  nn::SeedLoss loss_of(const Batch& batch) {
     nn::SeedLoss loss{.row_of_seed = batch.sampled->seed_index,
                       .pos_weight = static_cast<float>(options_.pos_weight)};
     if (options_.loss == "cross_entropy") {
@@ -86,12 +94,6 @@ class NodeTask final : public Task {
     }
     return loss;
   }
-
-  Result<Matrix> outputs(const TaskPass& pass) override {
-    return expand_seeds(pass.rows.front(), pass.batch.sampled->seed_index);
-  }
-
- private:
   Status check_targets(const Batch& batch) const {
     const auto seeds = batch.sampled->seed_index.size();
     if (batch.targets.cols() == outputs_ && batch.targets.rows() == seeds) {
@@ -106,12 +108,14 @@ class NodeTask final : public Task {
   std::optional<nn::NumberLoss> numbers_;
   std::uint64_t outputs_;
   Matrix binary_;  ///< targets of the last batch's classes
+  nn::SeedLossPass loss_;
+  nn::HostRows rows_;
 };
 
 }  // namespace
 
-Result<std::unique_ptr<Task>> make_node_task(const TaskOptions& options,
-                                             const nn::Network& network) {
+Result<std::unique_ptr<Task>> make_node_task(const TaskOptions& options, const nn::Network& network,
+                                             nn::BlockOps& ops) {
   std::optional<nn::NumberLoss> numbers;
   if (nn::predicts_numbers(options.loss)) {
     TROUPE_ASSIGN_OR_RETURN(numbers, nn::make_number_loss(options.loss, options.delta));
@@ -126,7 +130,7 @@ Result<std::unique_ptr<Task>> make_node_task(const TaskOptions& options,
         fmt::format("train.pos_weight: expected a positive number, found {}", options.pos_weight));
   }
   return std::unique_ptr<Task>(
-      std::make_unique<NodeTask>(options, numbers, network.options().out_dim));
+      std::make_unique<NodeTask>(options, numbers, network.options().out_dim, ops));
 }
 
 }  // namespace troupe

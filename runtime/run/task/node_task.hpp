@@ -8,7 +8,7 @@
 namespace troupe {
 
 /// \errors invalid_argument: another loss, or a weight of positive targets that is not positive
-Result<std::unique_ptr<Task>> make_node_task(const TaskOptions& options,
-                                             const nn::Network& network);
+Result<std::unique_ptr<Task>> make_node_task(const TaskOptions& options, const nn::Network& network,
+                                             nn::BlockOps& ops);
 
 }  // namespace troupe

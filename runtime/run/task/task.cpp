@@ -27,14 +27,15 @@ std::span<const TaskKind> task_kinds() {
   return task_table;
 }
 
-Result<std::unique_ptr<Task>> make_task(const TaskOptions& options, const nn::Network& network) {
+Result<std::unique_ptr<Task>> make_task(const TaskOptions& options, const nn::Network& network,
+                                        nn::BlockOps& ops) {
   const auto* kind = find_kind(task_table, options.kind);
   if (kind == nullptr) {
     return Error(Errc::invalid_argument,
                  fmt::format("task.kind: expected one of {}, found \"{}\"",
                              fmt::join(names_of(task_table), ", "), options.kind));
   }
-  return kind->make(options, network);
+  return kind->make(options, network, ops);
 }
 
 }  // namespace troupe

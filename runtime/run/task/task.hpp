@@ -11,10 +11,9 @@
 #include "runtime/nn/link_losses.hpp"
 #include "runtime/nn/network.hpp"
 #include "runtime/nn/ops/block_ops.hpp"
-#include "runtime/nn/ops/seed_loss.hpp"
 
+#include <cstdint>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -29,55 +28,56 @@ struct TaskOptions {
   double delta = 1;                    ///< with "huber"
   nn::LinkLossOptions link_loss = {};
   nn::KnowledgeOptions knowledge = {};
-  bool rank_all = false;  ///< Of links: outputs end with add_link_queries()
+  bool rank_all = false;  ///< Of links, on the CPU: outputs end with add_link_queries()
 };
 
-/// One batch after the network. Everything is in host memory.
+/// One batch after the network. Rows and parameters are in the memory of the task's functions.
 struct TaskPass {
   Executor& executor;
-  nn::BlockOps& ops;  ///< computes losses of seeds
   const Batch& batch;
   std::span<const ConstMatrix> rows;       ///< Network::forward_rows()
   std::span<const float> parameters = {};  ///< the decoder's
 };
 
-/// Gradients of the sum of the losses.
+/// Gradients of the sum of the losses, in that memory. Valid until the task's next call.
 struct TaskGradients {
-  std::vector<Matrix> rows = {};       ///< of the shapes of TaskPass::rows
-  std::vector<float> parameters = {};  ///< of the decoder
+  std::vector<ConstMatrix> rows = {};      ///< of the shapes of TaskPass::rows
+  std::span<const float> parameters = {};  ///< of the decoder
 };
 
-/// Lifecycle: check(), then loss() or outputs(); again. Threads: one at a time
+/// Lifecycle: check(), then loss() and loss_sum(), or outputs(); again. Threads: one at a time
+/// Borrows:   the functions that it was made for; from loss() to the end of loss_sum() the batch, its rows and
+///   the parameters
 class Task {
  public:
   virtual ~Task() = default;
 
   /// \errors failed_precondition: the batch has other labels or seeds than the task needs
   virtual Status check(const Batch& batch) const = 0;
-  /// Sum of the losses over the terms of the batch, with their number, and its gradients.
+  /// The losses over the terms of the batch, and the gradients of their sum. Does not wait for a device.
   /// \requires check()
-  virtual nn::LossResult loss(const TaskPass& pass, TaskGradients& gradients) = 0;
-  /// The loss as one of the network's first rows for each seed, which a device can compute, too. Valid until
-  /// the next call, while the batch is there. None: loss() alone, in host memory.
-  /// \requires check()
-  virtual std::optional<nn::SeedLoss> seed_loss(const Batch& batch) {
-    static_cast<void>(batch);
-    return std::nullopt;
-  }
-  /// Numbers of each seed or link: logits of nodes and edges; of links the score of each, then those of
-  /// its negatives; of nodes in a task of links their rows; of triples queries and keys (knowledge_task.cpp). Labels are not read, but relations.
-  /// \errors as check(), of seeds
+  /// \returns the number of terms; with 0 there is nothing to learn, and the gradients are undefined
+  virtual std::uint64_t loss(const TaskPass& pass, TaskGradients& gradients) = 0;
+  /// Of the last loss(). Waits for a device. \errors of the device
+  virtual Result<double> loss_sum() = 0;
+  /// Numbers of each seed or link, in host memory: logits of nodes and edges; of links the score of each, then
+  /// those of its negatives; of nodes in a task of links their rows; of triples queries and keys
+  /// (knowledge_task.cpp). Labels are not read, but relations.
+  /// \errors as check(), of seeds; those of a device
   virtual Result<Matrix> outputs(const TaskPass& pass) = 0;
 };
 
 struct TaskKind {
   std::string_view name;  ///< as in the job file
   /// \errors invalid_argument: the options make no task
-  Result<std::unique_ptr<Task>> (*make)(const TaskOptions& options, const nn::Network& network);
+  Result<std::unique_ptr<Task>> (*make)(const TaskOptions& options, const nn::Network& network,
+                                        nn::BlockOps& ops) = nullptr;
 };
 std::span<const TaskKind> task_kinds();
 
+/// \param ops  what it computes with
 /// \errors invalid_argument: no such kind; those of the kind
-Result<std::unique_ptr<Task>> make_task(const TaskOptions& options, const nn::Network& network);
+Result<std::unique_ptr<Task>> make_task(const TaskOptions& options, const nn::Network& network,
+                                        nn::BlockOps& ops);
 
 }  // namespace troupe

@@ -51,6 +51,50 @@ TEST(DeviceMemory, CountsWhatIsThereForSure) {
   EXPECT_EQ(memory.bytes(), memory.lists + memory.ids + memory.rows + memory.reserved());
 }
 
+/// Ten links with three negatives each are 40 pairs, whatever nodes they share.
+TEST(DeviceMemory, DecodersKeepThePairsOfABatch) {
+  auto graph = device_graph();
+  graph.splits[0].links["train"] = {.edge_type = EdgeTypeId{0}, .count = 400};
+  auto job = device_job();
+  job.task.kind = "link";
+  job.task.negatives = {.kind = Negatives::binary, .per_positive = 3};
+  const auto activations = [&](const std::string& decoder, std::uint64_t hidden) {
+    job.task.decoder = {.kind = decoder, .hidden = hidden};
+    return device_memory(job, graph, make_plan(job, graph), {.batches = true}).activations;
+  };
+  constexpr std::uint64_t pairs = 40;
+  const auto dot = activations("dot", 64);
+  EXPECT_EQ(activations("dot", 128), dot);
+  // Rows between the two products with their gradient, at least; buffers grow by a quarter.
+  const auto small = activations("mlp", 100);
+  EXPECT_GE(small, dot + pairs * 4 * (2 * 100 + 4 * 16 - 16));
+  EXPECT_GE(activations("mlp", 300), small + pairs * 4 * 2 * 200);
+  const auto few = dot;
+  job.task.negatives.per_positive = 30;
+  EXPECT_GE(activations("dot", 64), few + (310 - pairs) * 4 * 16);
+}
+
+/// Ten triples in chunks of four: rows of 20 ends and of the candidates of three chunks.
+TEST(DeviceMemory, TriplesKeepTheRowsOfAllChunks) {
+  auto graph = device_graph();
+  graph.node_types[0].features = {};
+  graph.node_types[0].name = "entity";
+  graph.splits[0].links["train"] = {.edge_type = EdgeTypeId{0}, .count = 400};
+  graph.splits[0].links["train"].relations = 5;
+  auto job = device_job();
+  job.task.kind = "knowledge";
+  job.task.completes.chunk = 4;
+  job.embedding["entity"] = {};
+  job.embedding["entity"].dim = 8;
+  const auto activations = [&](std::uint32_t negatives) {
+    job.task.completes.negatives = negatives;
+    return device_memory(job, graph, make_plan(job, graph), {}).activations;
+  };
+  const auto few = activations(6);
+  EXPECT_GE(few, std::uint64_t{20 + 3 * 6} * 8 * 4 * 3);
+  EXPECT_GE(activations(60), few + std::uint64_t{3 * 54} * 8 * 4 * 3);
+}
+
 TEST(DeviceMemory, ListsMayBePinned) {
   auto job = device_job();
   const auto there = device_memory_of(job, {.batches = true});

@@ -1,5 +1,6 @@
 #include "runtime/nn/decoder.hpp"
 
+#include "runtime/nn/ops/cpu_block_ops.hpp"
 #include "tests/runtime/nn/nn_support.hpp"
 
 #include <gtest/gtest.h>
@@ -89,10 +90,11 @@ class EachDecoder : public ::testing::TestWithParam<DecoderOptions> {
   std::vector<std::uint32_t> to_;
   std::vector<float> parameters_;
   InlineExecutor executor_;
+  CpuBlockOps ops_;
 };
 
 TEST_P(EachDecoder, EqualsItsDefinitionAndGradientsEqualDifferences) {
-  const auto decoder = make_decoder(GetParam(), row_cols);
+  const auto decoder = make_decoder(GetParam(), row_cols, ops_);
 
   const auto outputs = decoder->forward(executor_, parameters_, pairs());
 
@@ -122,7 +124,7 @@ TEST_P(EachDecoder, EqualsItsDefinitionAndGradientsEqualDifferences) {
 }
 
 TEST_P(EachDecoder, BitsDoNotDependOnThreadsNorOnPassesBefore) {
-  const auto decoder = make_decoder(GetParam(), row_cols);
+  const auto decoder = make_decoder(GetParam(), row_cols, ops_);
   const Matrix first = copy_of(decoder->forward(executor_, parameters_, pairs()));
   const RowPairs few{rows_.view(), others_.view(), std::span(of_).first(3),
                      std::span(to_).first(3)};
@@ -136,7 +138,7 @@ TEST_P(EachDecoder, BitsDoNotDependOnThreadsNorOnPassesBefore) {
 }
 
 TEST_P(EachDecoder, TakesBothEndsFromOneMatrix) {
-  const auto decoder = make_decoder(GetParam(), row_cols);
+  const auto decoder = make_decoder(GetParam(), row_cols, ops_);
   const Matrix copy = copy_of(rows_.view());
   const RowPairs apart{rows_.view(), copy.view(), of_, to_};
   const Matrix grad = random_matrix(30, GetParam().outputs, 7);

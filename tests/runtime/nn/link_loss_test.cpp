@@ -13,13 +13,13 @@ namespace {
 
 using namespace testing;  // NOLINT(google-build-using-namespace)
 
-using LinkLoss = std::function<LossResult(const LinkScores&, const LinkGradients&)>;
+using LossFunction = std::function<LossResult(const LinkScores&, const LinkGradients&)>;
 
 /// A loss with its definition in plain float64.
 /// `fixed` are the scores that a softmax without gradient reads.
 struct LinkLossCase {
   std::string name;
-  LinkLoss loss;
+  LossFunction loss;
   std::function<double(std::span<const float> positive, ConstMatrix negative, ConstMatrix fixed)>
       twin;
 };
@@ -78,7 +78,7 @@ std::vector<LinkLossCase> link_loss_cases(std::size_t count = 6) {
 }
 
 struct Links : OwnedScores {
-  LossResult operator()(const LinkLoss& loss) { return loss(scores(), grads()); }
+  LossResult operator()(const LossFunction& loss) { return loss(scores(), grads()); }
 };
 
 Links random_links(std::size_t rows, std::size_t cols, std::uint64_t seed) {

@@ -64,5 +64,25 @@ TEST(SeedLoss, IsTheSumOverTheSeedsWhateverRowsTheyShare) {
   }
 }
 
+/// Where rows are the seeds' own, nothing is added to gradients: not even a zero to a negative one.
+TEST(SeedLoss, OfOwnRowsIsTheLossOfTheRows) {
+  Matrix rows = random_matrix(4, 3, 1);
+  Matrix targets = random_matrix(4, 3, 2);
+  rows.data()[5] = -0.0F;
+  targets.data()[5] = 0.0F;
+  Matrix grad(4, 3);
+  const auto result = seed_loss(
+      {.kind = SeedLossKind::numbers, .own_rows = true, .targets = std::as_const(targets).view()},
+      std::as_const(rows).view(), grad.view());
+  Matrix expected(4, 3);
+  const auto plain =
+      number_loss({}, std::as_const(rows).view(), std::as_const(targets).view(), expected.view());
+
+  EXPECT_EQ(result.sum, plain.sum);
+  EXPECT_EQ(result.weight, plain.weight);
+  EXPECT_TRUE(same_bits(std::as_const(grad).view().flat(), std::as_const(expected).view().flat()));
+  EXPECT_TRUE(std::signbit(grad.data()[5]));
+}
+
 }  // namespace
 }  // namespace troupe::nn

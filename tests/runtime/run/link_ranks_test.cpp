@@ -281,8 +281,9 @@ TEST(LinkRanks, TasksEndTheirOutputsWithQueriesWhereAsked) {
   model.out_dim = 2;
   model.decoder.kind = "dot";
   ASSERT_OK_AND_ASSIGN(const auto network, nn::make_network(model));
+  nn::CpuBlockOps ops;
   ASSERT_OK_AND_ASSIGN(const auto task,
-                       make_task({.kind = "link", .loss = "bce", .rank_all = true}, *network));
+                       make_task({.kind = "link", .loss = "bce", .rank_all = true}, *network, ops));
   auto sampled = std::make_shared<SampledBatch>();
   auto& links = sampled->links.emplace();
   links.sources = {0, 1};
@@ -294,11 +295,9 @@ TEST(LinkRanks, TasksEndTheirOutputsWithQueriesWhereAsked) {
   std::ranges::copy(std::vector<float>{1, 2, 3, 4, 5, 6}, rows.data());
   const std::vector<ConstMatrix> of_types{std::as_const(rows).view()};
   InlineExecutor executor;
-  nn::CpuBlockOps ops;
 
-  ASSERT_OK_AND_ASSIGN(
-      const auto outputs,
-      task->outputs({.executor = executor, .ops = ops, .batch = batch, .rows = of_types}));
+  ASSERT_OK_AND_ASSIGN(const auto outputs,
+                       task->outputs({.executor = executor, .batch = batch, .rows = of_types}));
 
   ASSERT_EQ(outputs.cols(), 7U);
   const std::vector<float> first{11, 1, 2, 11, 3, 4, 11};  // score, u and its key, v and its key
@@ -306,12 +305,11 @@ TEST(LinkRanks, TasksEndTheirOutputsWithQueriesWhereAsked) {
   model.decoder = {.kind = "mlp", .hidden = 3};
   ASSERT_OK_AND_ASSIGN(const auto other, nn::make_network(model));
   ASSERT_OK_AND_ASSIGN(const auto hinges,
-                       make_task({.kind = "link", .loss = "bce", .rank_all = true}, *other));
+                       make_task({.kind = "link", .loss = "bce", .rank_all = true}, *other, ops));
   const auto parameters = other->initial_parameters(1);
   const std::span<const float> flat(parameters);
   ASSERT_OK_AND_ASSIGN(const auto made,
                        hinges->outputs({.executor = executor,
-                                        .ops = ops,
                                         .batch = batch,
                                         .rows = of_types,
                                         .parameters = other->decoder_slice(flat)}));

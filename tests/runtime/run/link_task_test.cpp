@@ -239,45 +239,10 @@ TEST(EdgeLearner, RefusesLabelsThatDoNotFit) {
                "expected cross_entropy, mse, mae, huber for edges");
 }
 
-/// People 0 have one column, books 1 two; a link leads from a person to a book.
 TEST(LinkLearner, TakesEndsOfTwoTypes) {
   auto options = link_learner("mlp", "softmax");
-  options.model.types = {
-      .nodes = {{"person", 1}, {"book", 2}},
-      .edges = {{"reads", NodeTypeId{0}, NodeTypeId{1}}, {"read_by", NodeTypeId{1}, NodeTypeId{0}}},
-      .seeds = NodeTypeId{0},
-      .other_ends = {NodeTypeId{1}}};
-  auto sampled = std::make_shared<SampledBatch>();
-  sampled->hops = 1;
-  sampled->seed_index = {0, 1, 0, 1, 1};
-  sampled->nodes.resize(2);
-  sampled->nodes[0] = {{NodeId{0}, NodeId{1}, NodeId{2}}, {2, 3}};
-  sampled->nodes[1] = {{NodeId{0}, NodeId{1}}, {2, 2}};
-  sampled->edges.resize(2);
-  sampled->edges[0].source_type = NodeTypeId{0};
-  sampled->edges[0].destination_type = NodeTypeId{1};
-  sampled->edges[0].offsets = {0, 2, 2};
-  sampled->edges[0].sources = {1, 2};
-  sampled->edges[0].row_begin = {0, 2};
-  sampled->edges[1].source_type = NodeTypeId{1};
-  sampled->edges[1].destination_type = NodeTypeId{0};
-  sampled->edges[1].offsets = {0, 1, 1};
-  sampled->edges[1].sources = {1};
-  sampled->edges[1].row_begin = {0, 2};
-  sampled->links = BatchLinks{.edge_type = {},
-                              .source_type = NodeTypeId{0},
-                              .destination_type = NodeTypeId{1},
-                              .sources = {0, 1},
-                              .destinations = {0, 1},
-                              .negative_sources = {0, 1},
-                              .negative_destinations = {1, 0},
-                              .labels = {},
-                              .times = {}};
-  Batch batch;
-  batch.sampled = std::move(sampled);
-  batch.rows.resize(2);
-  batch.rows[0] = {matrix_of(3, 1, {1, -1, 0.5F}), {OriginalId{5}, OriginalId{6}, OriginalId{7}}};
-  batch.rows[1] = {matrix_of(2, 2, {0.5F, 2, -1, 1}), {OriginalId{7}, OriginalId{8}}};
+  options.model.types = people_and_books();
+  const auto batch = links_of_two_types();
 
   expect_gradient(options, batch);
   options.model.decoder.kind = "dot";

@@ -1,0 +1,40 @@
+#pragma once
+/// \file seed_loss_pass.hpp
+/// The loss over a batch's seeds, where the network computes.
+#include "runtime/base/matrix.hpp"
+#include "runtime/base/result.hpp"
+#include "runtime/nn/ops/block_ops.hpp"
+#include "runtime/nn/ops/grow_buffer.hpp"
+#include "runtime/nn/ops/seed_loss.hpp"
+#include "runtime/nn/ops/staged_arrays.hpp"
+
+#include <cstdint>
+
+namespace troupe::nn {
+
+/// Lifecycle: compute(), then sum() once nothing is needed of the batch; again
+/// Borrows:   `ops`
+class SeedLossPass {
+ public:
+  explicit SeedLossPass(BlockOps& ops);
+
+  /// \param loss  in host memory; on a device read before this returns
+  /// \param rows  where the functions compute
+  /// \returns their gradient there, until the next call
+  ConstMatrix compute(const SeedLoss& loss, ConstMatrix rows);
+  /// Terms of the last compute().
+  std::uint64_t terms() const { return terms_; }
+  /// Of its losses. Waits for a device. \errors of the device
+  Result<double> sum();
+
+ private:
+  SeedLossWork staged(const SeedLoss& loss, ConstMatrix rows);
+
+  BlockOps& ops_;
+  StagedArrays arrays_;
+  GrowBuffer<float> grad_;
+  GrowBuffer<double> sum_;
+  std::uint64_t terms_ = 0;
+};
+
+}  // namespace troupe::nn
