@@ -274,9 +274,13 @@ class CudaMeans final : public DeviceMeans {
   std::vector<std::shared_ptr<RankState>> states_;
 };
 
-/// Before NCCL reads it: what goes between processes of one host stays in it.
-void keep_to_this_host() {
-  setenv("NCCL_SOCKET_IFNAME", "lo", 0);
+/// Before NCCL reads it, where the user has not set it.
+void set_environment(bool trusted_network) {
+  // Vectors come from memory pools, which devices of the same process cannot read by themselves.
+  setenv("NCCL_P2P_DIRECT_DISABLE", "1", 0);
+  if (!trusted_network) {  // what goes between processes of one host stays in it
+    setenv("NCCL_SOCKET_IFNAME", "lo", 0);
+  }
 }
 
 }  // namespace
@@ -287,9 +291,7 @@ Result<std::unique_ptr<DeviceMeans>> cuda_means(int device, const nn::BlockOps& 
   if (on == nullptr) {
     return Error(Errc::invalid_argument, "gradients between GPUs: expected operations of a GPU");
   }
-  if (!options.trusted_network) {
-    keep_to_this_host();
-  }
+  set_environment(options.trusted_network);
   TROUPE_ASSIGN_OR_RETURN(const auto library, NcclLibrary::load());
   return std::unique_ptr<DeviceMeans>(
       std::make_unique<CudaMeans>(library, device, on->stream(), options));

@@ -300,7 +300,7 @@ TEST(EmulatedCommunicator, AnAbortEndsTheRanksPartAndLeavesItsStreamUsable) {
   ranks.join();
   std::vector<std::optional<Errc>> ends(3);
   for (std::size_t r = 0; r < 2; ++r) {  // rank 2 is lost before it launches
-    ranks.put(r, std::vector<float>(64, 1));
+    ranks[r].on.for_each(64, testing::PutValue{1, ranks[r].vector.data()});
     ranks[r].mean->launch({.vector = span_of(ranks[r].vector),
                            .after = [] {},
                            .done =
