@@ -13,6 +13,7 @@ void GradientExchange::begin_generation(std::uint32_t generation, const Error& w
   fail_shares(why);
   generation_ = generation;
   reducer_ = GradientReducer(world_, generation);
+  reducer_.decide_with(decide_);
 }
 
 void GradientExchange::drop() {

@@ -14,6 +14,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <utility>
 #include <vector>
 
 namespace troupe {
@@ -37,6 +38,11 @@ class GradientExchange {
   GradientExchange(caf::event_based_actor* self, Rank rank, std::uint32_t world)
       : self_(self), rank_(rank), world_(world), reducer_(world) {}
 
+  /// What sums of this rank's slice are completed with.
+  void decide_with(GradientReducer::Decide decide) {
+    decide_ = std::move(decide);
+    reducer_.decide_with(decide_);
+  }
   /// \param peers  of all ranks, this one included
   void set_peers(std::vector<caf::actor> peers) { peers_ = std::move(peers); }
   const std::vector<caf::actor>& peers() const { return peers_; }
@@ -72,6 +78,7 @@ class GradientExchange {
   std::vector<caf::actor> peers_;
   std::uint32_t generation_ = 0;
   GradientReducer reducer_;
+  GradientReducer::Decide decide_;
   std::map<std::uint64_t, std::vector<caf::response_promise>> waiting_;  ///< By step
   std::optional<Reduction> reduction_;
   Then then_;

@@ -137,6 +137,29 @@ Applied apply(Learner& learner, const ApplyStep& step) {
   return {learner.lr()};
 }
 
+/// The same with the mean that devices make: launched on the compute pool, and done when the device says so.
+void apply_by_devices(LearnerActor* self, const Ref<ApplyStep>& step) {
+  in_turn(self, [self, step, promise = self->make_response_promise()]() mutable {
+    auto& state = self->state;
+    state.busy = true;
+    state.applying = true;
+    auto ended = [self, handle = caf::actor_cast<caf::actor>(self), learner = state.learner,
+                  promise](const Status& status) {
+      caf::anon_send(handle,
+                     Ref<Continuation>(Continuation{[self, learner, promise, status]() mutable {
+                       deliver(promise, status ? Result<Applied>(Applied{learner->lr()})
+                                               : Result<Applied>(status.error()));
+                       self->state.busy = false;
+                       self->state.applying = false;
+                       next(self);
+                     }}));
+    };
+    state.executor->post_first([learner = state.learner, step, ended = std::move(ended)] {
+      learner->apply_by_devices(*step->by_devices, step->has_share, step->mean.weight, ended);
+    });
+  });
+}
+
 net::StateReply snapshot(const Learner& learner, const net::TrainingState& position) {
   auto taken = std::make_shared<net::TrainingState>(position);
   auto optimizer = learner.optimizer_state();
@@ -170,6 +193,9 @@ caf::behavior learner_behavior(LearnerActor* self, std::shared_ptr<Executor> exe
             request->applies);
       },
       [self](const Ref<ApplyStep>& step) {
+        if (step->by_devices) {
+          return apply_by_devices(self, step);
+        }
         compute<Applied>(
             self, [step](Learner& with, Executor& /*on*/) { return apply(with, *step); }, true);
       },

@@ -5,6 +5,7 @@
 #include "actors/message.hpp"
 #include "runtime/base/executor.hpp"
 #include "runtime/feature/ready_batch.hpp"
+#include "runtime/run/device_mean.hpp"
 #include "runtime/run/exact_inference.hpp"
 #include "runtime/run/learner.hpp"
 #include "runtime/run/reduction.hpp"
@@ -27,7 +28,8 @@ struct BeginLearning {
 struct TrainBatch {
   Ref<ReadyBatch> ready;
   DigestMode digest = DigestMode::off;
-  bool alone = false;  ///< With one rank: the gradient stays with the learner
+  /// The gradient stays with the learner: there is one rank, or vectors stay on devices.
+  bool alone = false;
   /// Besides, the optimizer step is made at once: no ApplyStep follows, and no wait for one.
   bool applies = false;
   std::shared_ptr<const LearnedInputs> learned = nullptr;  ///< Null: the job has none
@@ -36,6 +38,10 @@ struct TrainBatch {
 struct ApplyStep {
   Reduced mean;        ///< Over all ranks; `values` is empty if `alone`
   bool alone = false;  ///< The gradient is that of the last TrainBatch
+  /// Makes the mean of it on the device, of the gradients of all ranks; null: `mean` has the values. The answer
+  /// comes when all of it is done.
+  std::shared_ptr<DeviceMean> by_devices = nullptr;
+  bool has_share = false;  ///< With by_devices: the rank's batch had a weight in this step
 };
 struct Applied {
   double lr = 0;
@@ -63,6 +69,8 @@ struct LearnerHandle {
   caf::actor actor = {};           ///< Null: nothing is learned, batches are only taken
   std::size_t num_parameters = 0;  ///< Of the network
   std::size_t out_dim = 0;         ///< Of the network
+  /// Communicators for the learner's gradient; null: it goes over the links.
+  std::shared_ptr<DeviceMeans> means = nullptr;
 };
 
 /// Starts a learner whose batches are computed on the compute pool, or on a device that it waits for.
@@ -70,7 +78,7 @@ struct LearnerHandle {
 /// |--------------------------|---------------------------|-----------------------------------------|
 /// | Ref<BeginLearning>       | none                      |                                         |
 /// | Ref<TrainBatch>          | Ref<Trained>              | failed_precondition: Learner::compute() |
-/// | Ref<ApplyStep>           | Ref<Applied>              |                                         |
+/// | Ref<ApplyStep>           | Ref<Applied>              | those of DeviceMean::launch()           |
 /// | Ref<ScoreBatch>          | Ref<Matrix>               | as TrainBatch                           |
 /// | Ref<TakeSnapshot>        | Ref<net::StateReply>      |                                         |
 /// | Ref<RestoreSnapshot>     | Ref<net::Done>            | data_corruption                         |

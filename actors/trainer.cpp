@@ -191,6 +191,9 @@ caf::behavior behavior(Self* self, TrainerOptions options, SpawnDataPath data_pa
                         [self](const Error& why) { learned_failed(self, why); });
   state.learned->set_generation(state.generation);
   state.exchange.emplace(self, state.options.rank, state.options.world);
+  state.route.emplace(state.options.rank, state.options.world, state.learner.means);
+  state.exchange->decide_with([self](std::span<const GradientReducer::Share> shares,
+                                     net::GradientSum& sum) { decide(self, shares, sum); });
   state.exchange->begin_generation(state.generation, Error(Errc::fenced, "a trainer begins"));
   self->set_down_handler([self](const caf::down_msg& down) { on_down(self, down); });
   return {
@@ -216,7 +219,8 @@ caf::behavior behavior(Self* self, TrainerOptions options, SpawnDataPath data_pa
       [self](const Ref<net::Finish>&) { finish(self); },
       [self](const Ref<net::Ping>&) {
         const auto& now = self->state;
-        const bool waits = now.exchange->waits() || now.learned->waits();
+        const bool waits =
+            now.exchange->waits() || now.learned->waits() || (now.applying && now.meets);
         return Ref<net::Pong>(net::Pong{now.position.global_step, !now.pass || waits, now.work});
       },
       [self](const Ref<StillFenced>& fenced) {

@@ -44,6 +44,7 @@ struct TrainerOptions {
   std::shared_ptr<const RankingPlan> ranking = {};  ///< Of a knowledge task's evaluation
   /// After each step, on the trainer's thread; for progress; may be empty.
   std::function<void(const StepReport&)> on_step = {};
+  std::function<void(const std::string&)> say = {};  ///< A line for people; may be empty
   /// For tests of faults: how long the rank pauses before it goes on with a step; may be empty.
   std::function<std::chrono::milliseconds(Rank, std::uint64_t global_step)> pause = {};
   std::uint64_t max_eval_batches = 0;  ///< of all ranks, per sampled evaluation; 0: all

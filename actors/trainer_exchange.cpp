@@ -15,20 +15,30 @@ void applied(Self* self, const Applied& step) {
   step_done(self);
 }
 
-void apply(Self* self, Reduced sum, bool alone) {
+void apply(Self* self, ApplyStep what) {
   auto& state = self->state;
-  state.pass->take_sum(sum);
+  state.pass->take_sum(what.mean);
   state.applying = true;
-  ask_learner<Applied>(self, ApplyStep{std::move(sum), alone},
-                       [self, began = SteadyClock::now()](const Applied& step) {
-                         auto& now = self->state;
-                         now.pass->trained(SteadyClock::now() - began);
-                         now.options.trace.slice("update parameters", began);
-                         applied(self, step);
-                       });
+  state.meets = what.by_devices != nullptr;
+  ask_learner<Applied>(
+      self, std::move(what),
+      [self, reduces = state.meets, began = SteadyClock::now()](const Applied& step) {
+        auto& now = self->state;
+        const auto time = SteadyClock::now() - began;
+        reduces ? now.pass->reduced(time) : now.pass->trained(time);
+        now.options.trace.slice(reduces ? "reduce gradients" : "update parameters", began);
+        applied(self, step);
+      });
 }
 
-void take_mean(Self* self, SteadyClock::time_point began, Result<Reduced> mean) {
+void say_news(State& state) {
+  if (const auto news = state.route->news(); news && state.options.say) {
+    state.options.say(*news);
+  }
+}
+
+/// \param has_share  this rank has a gradient in this step
+void take_mean(Self* self, SteadyClock::time_point began, bool has_share, Result<Reduced> mean) {
   auto& state = self->state;
   if (!mean) {
     fail(self, mean.error());
@@ -39,7 +49,17 @@ void take_mean(Self* self, SteadyClock::time_point began, Result<Reduced> mean) 
   }
   state.pass->reduced(SteadyClock::now() - began);
   state.options.trace.slice("reduce gradients", began);
-  apply(self, *std::move(mean), false);
+  const auto next = state.route->take(state.position.global_step, *mean);
+  say_news(state);
+  if (!next) {
+    return fail(self, next.error());
+  }
+  ApplyStep step{*std::move(mean)};
+  if (*next == ReductionRoute::Next::launch) {
+    step.by_devices = state.route->communicator();
+    step.has_share = has_share;
+  }
+  apply(self, std::move(step));
 }
 
 }  // namespace
@@ -60,15 +80,20 @@ void reduce(Self* self, const Trained& trained) {
       state.pass->take_sum(alone);
       return applied(self, *trained.applied);
     }
-    return apply(self, std::move(alone), true);
+    return apply(self, {.mean = std::move(alone), .alone = true});
   }
   if (!state.exchange->knows_peers()) {
     return fail(self, Error(Errc::failed_precondition, "asked to train before it knows its peers"));
   }
-  state.exchange->begin({state.position.global_step, state.learner.num_parameters}, mine,
-                        [self, began = SteadyClock::now()](Result<Reduced> mean) {
-                          take_mean(self, began, std::move(mean));
-                        });
+  auto share = mine;
+  share.offer = state.route->offer();
+  say_news(state);
+  const auto size = state.route->by_devices() ? 0 : state.learner.num_parameters;
+  state.exchange->begin(
+      {state.position.global_step, size}, share,
+      [self, has_share = mine.weight > 0, began = SteadyClock::now()](Result<Reduced> mean) {
+        take_mean(self, began, has_share, std::move(mean));
+      });
 }
 
 void take_share(Self* self, const Ref<net::GradientChunk>& share) {
@@ -83,6 +108,14 @@ void take_share(Self* self, const Ref<net::GradientChunk>& share) {
   }
   // The rank that sent it hears of an error, and fails its epoch.
   static_cast<void>(state.exchange->take_share(share, std::move(promise)));
+}
+
+void decide(Self* self, std::span<const GradientReducer::Share> shares, net::GradientSum& sum) {
+  auto& state = self->state;
+  if (raw(state.options.rank) == 0) {
+    state.route->decide(shares, sum);
+    say_news(state);
+  }
 }
 
 }  // namespace troupe::trainer

@@ -67,9 +67,10 @@ void train(Self* self, const Ref<ReadyBatch>& ready) {
     const auto flow = state.pass->flow(ready->batch.sampled->key);
     const bool alone = state.options.world == 1;
     const bool applies = alone && !state.learned->used();
+    const bool stays = alone || state.route->by_devices();
     state.applying = applies;
     ask_learner<Trained>(
-        self, TrainBatch{ready, state.options.collect->digest, alone, applies, std::move(learned)},
+        self, TrainBatch{ready, state.options.collect->digest, stays, applies, std::move(learned)},
         [self, flow, began = SteadyClock::now()](const Trained& trained) {
           self->state.pass->trained(SteadyClock::now() - began);
           self->state.options.trace.slice("train", began, flow);
@@ -184,6 +185,7 @@ void fail(Self* self, const Error& why) {
   state.exchange->drop();
   state.learned->drop();
   state.shared = false;
+  state.meets = false;
   state.after_keeping = nullptr;
   state.path->forget();
   state.pass.reset();
@@ -199,7 +201,8 @@ void step_done(Self* self) {
   state.shared = false;
   pass.end_step();
   if (pass.trains()) {
-    const auto report = pass.report(SteadyClock::now());
+    auto report = pass.report(SteadyClock::now());
+    report.by_devices = std::exchange(state.meets, false);
     if (state.options.on_step) {
       state.options.on_step(report);
     }

@@ -113,6 +113,7 @@ void restore(Self* self, const Ref<net::Restore>& request) {
   state.generation = request->generation;
   ++state.pass_number;
   fail(self, Error(Errc::cancelled, "the run was rolled back"));
+  state.route->begin_generation();
   state.applying = false;  // the learner goes back after it
   state.last_epoch.reset();
   state.last_scores.reset();

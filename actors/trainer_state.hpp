@@ -10,6 +10,7 @@
 #include "actors/message.hpp"
 #include "actors/trainer.hpp"
 #include "runtime/run/epoch_pass.hpp"
+#include "runtime/run/reduction_route.hpp"
 #include "runtime/wire/messages.hpp"
 
 #include <caf/all.hpp>
@@ -19,6 +20,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -43,6 +45,7 @@ struct State {
   std::optional<BatchClient> path;
   LearnerHandle learner;
   std::optional<GradientExchange> exchange;
+  std::optional<ReductionRoute> route;
   std::optional<LearnedRowsClient> learned;
 
   std::uint32_t generation = 0;
@@ -58,6 +61,7 @@ struct State {
       0;                      ///< counts passes and restores: what belongs to an old one is dropped
   std::uint64_t work = 0;     ///< batches that this rank is done with
   bool applying = false;      ///< the learner changes the parameters
+  bool meets = false;         ///< in the step under way with a mean that devices make
   bool shared = false;        ///< gradients of learned rows of the step under way have left
   std::uint64_t keeping = 0;  ///< copies of learned rows that holders make: of this step
   std::function<void()> after_keeping = {};  ///< the rest of the step, which must not change them
@@ -84,13 +88,15 @@ void step_done(Self* self);
 // trainer_exchange.cpp
 /// Sends gradients of learned rows to their holders, sums the others over the ranks and applies the
 /// mean.
-/// \param trained  with this rank's share; with one rank `values` is empty: the learner has it, and may
-///   have applied it
+/// \param trained  with this rank's share; with one rank, or where vectors stay on devices, `values` is
+///   empty: the learner has it, and with one rank may have applied it
 void exchange(Self* self, const Trained& trained);
 /// The part of it that sums and applies.
 void reduce(Self* self, const Trained& trained);
 /// The other side: takes a rank's share of the slice that this rank sums.
 void take_share(Self* self, const Ref<net::GradientChunk>& share);
+/// Completes the sum of that slice; only rank 0's says something.
+void decide(Self* self, std::span<const GradientReducer::Share> shares, net::GradientSum& sum);
 
 // trainer_learned.cpp
 /// Calls `then(rows)` with the learned rows of a batch, null if the job has none, if the pass under way is

@@ -238,6 +238,7 @@ net::GradientChunk example<net::GradientChunk>() {
   net::GradientChunk chunk;
   chunk.weight = 5;
   chunk.values = Segment::of(std::vector<float>{1.0F, -2.0F, 0.5F});
+  chunk.offer = {"a network", "a device", true};
   return chunk;
 }
 

@@ -191,9 +191,10 @@ ExitCode check_command(const CheckArguments& arguments) {
   if (!job) {
     return ExitCode::usage;
   }
-  if (const auto computed = is_for_programs(*job) ? ok_status() : check_precision(*job);
-      !computed) {
-    return print_error(computed.error(), ExitCode::usage);
+  for (const auto& check : {check_precision(*job), check_reduce(*job)}) {
+    if (!check && !is_for_programs(*job)) {
+      return print_error(check.error(), ExitCode::usage);
+    }
   }
   std::error_code error;
   const auto temporary = std::filesystem::temp_directory_path(error);

@@ -278,8 +278,10 @@ Result<std::shared_ptr<const ClusterPlan>> ClusterPlan::make(const Job& job,
   decide_device(plan->job);  // of a job that no command read
   if (!hooks.take_only && !hooks.inference) {
     TROUPE_RETURN_IF_ERROR(check_precision(plan->job));
+    TROUPE_RETURN_IF_ERROR(check_reduce(plan->job));
   }
   plan->layout = make_layout(job);
+  plan->device_network = std::make_shared<gpu::EmulatedNetwork>();
   plan->graph = std::make_shared<const GraphInfo>(store.info());
   plan->book = std::make_shared<const PartitionBook>(store.partition().ranges);
   if (job.task.links()) {
@@ -308,6 +310,7 @@ Result<std::shared_ptr<const ClusterPlan>> ClusterPlan::make(const Job& job,
     TROUPE_ASSIGN_OR_RETURN(plan->devices,
                             device_plan(plan->job, plan->layout, *plan->sample, *plan->collect));
     plan_memory(plan->devices, plan->job, *plan->graph, store.partition().heat);
+    plan->gradients = gradient_plan(plan->job, plan->layout, plan->devices.learns);
     if (job.task.knowledge() || job.eval.rank_all) {
       plan->ranking = ranking_plan(*plan);
     }

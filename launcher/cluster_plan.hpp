@@ -5,8 +5,10 @@
 #include "actors/evaluator.hpp"
 #include "actors/gate.hpp"
 #include "actors/trainer.hpp"
+#include "gpu/comm/emulated_communicator.hpp"
 #include "launcher/cluster_hooks.hpp"
 #include "launcher/device_plan.hpp"
+#include "launcher/gradient_plan.hpp"
 #include "runtime/base/result.hpp"
 #include "runtime/feature/embedding/options.hpp"
 #include "runtime/graph/store.hpp"
@@ -57,6 +59,9 @@ struct ClusterPlan {
   std::shared_ptr<const ListCacheOptions> lists_cache;  ///< null: none
   std::shared_ptr<const nn::Network> network;           ///< null if trainers only take batches
   DevicePlan devices;
+  GradientPlan gradients;
+  /// Of emulated devices of all processes that are simulated here.
+  std::shared_ptr<gpu::EmulatedNetwork> device_network;
   std::optional<InferenceTask> inference;  ///< its nodes are the seeds of `inference_role`
 
   /// \param hooks  `take_only`: no model; `inference`

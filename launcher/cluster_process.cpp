@@ -346,6 +346,7 @@ Result<caf::actor> ClusterProcess::start_trainer(Rank rank, std::uint32_t genera
   auto options = plan_->trainer_options(rank);
   options.on_step = hooks_->on_step;
   options.pause = hooks_->pause;
+  options.say = hooks_->say;
   options.generation = generation;
   options.trace = track(trainer_name(rank));
   if (plan_->embedding) {
@@ -364,18 +365,46 @@ Result<caf::actor> ClusterProcess::start_trainer(Rank rank, std::uint32_t genera
   } else {
     LearnerHandle learner;
     if (!plan_->take_only()) {
-      std::unique_ptr<nn::BlockOps> ops;
-      if (devices_) {
-        TROUPE_ASSIGN_OR_RETURN(ops, devices_->block_ops(rank, plan_->job.train.precision));
-      }
-      TROUPE_ASSIGN_OR_RETURN(learner, spawn_learner(runtime_.system(), options.learner,
-                                                     runtime_.compute(), std::move(ops)));
+      TROUPE_ASSIGN_OR_RETURN(learner, start_learner(rank, options.learner));
     }
     trainer = spawn_trainer(runtime_.system(), std::move(options), path, std::move(learner));
   }
   know(trainer_name(rank), trainer);
   export_to_all({Role::trainer, raw(rank)}, trainer);
   return trainer;
+}
+
+Result<LearnerHandle> ClusterProcess::start_learner(Rank rank, const LearnerOptions& options) {
+  std::unique_ptr<nn::BlockOps> ops;
+  std::shared_ptr<DeviceMeans> means;
+  if (devices_) {
+    TROUPE_ASSIGN_OR_RETURN(ops, devices_->block_ops(rank, plan_->job.train.precision));
+    TROUPE_ASSIGN_OR_RETURN(means, means_of(rank, *ops));
+  }
+  TROUPE_ASSIGN_OR_RETURN(
+      auto learner, spawn_learner(runtime_.system(), options, runtime_.compute(), std::move(ops)));
+  learner.means = std::move(means);
+  return learner;
+}
+
+/// Gradients can go over the links as well, with the same bits; but not as "fast" asks for.
+Result<std::shared_ptr<DeviceMeans>> ClusterProcess::means_of(Rank rank, const nn::BlockOps& ops) {
+  const auto& gradients = plan_->gradients;
+  if (!gradients.by_devices) {
+    return std::shared_ptr<DeviceMeans>();
+  }
+  auto means = devices_->means(rank, ops, gradients.options);
+  if (means) {
+    return std::shared_ptr<DeviceMeans>(*std::move(means));
+  }
+  if (gradients.options.order == SumOrder::any) {
+    return means.error();
+  }
+  if (hooks_->say) {
+    hooks_->say(
+        fmt::format("rank {}: gradients go over the links: {}", raw(rank), means.error().what()));
+  }
+  return std::shared_ptr<DeviceMeans>();
 }
 
 Result<caf::actor> ClusterProcess::start_evaluator() {
@@ -426,7 +455,7 @@ Status ClusterProcess::start_actors() {
     if (choice.automatic) {
       TROUPE_RETURN_IF_ERROR(check_decided(choice, gpu::find_devices(), here.name));
     }
-    TROUPE_ASSIGN_OR_RETURN(devices_, gpu::open_devices(choice));
+    TROUPE_ASSIGN_OR_RETURN(devices_, gpu::open_devices(choice, plan_->device_network));
   }
   TROUPE_RETURN_IF_ERROR(fill_devices());
   for (const auto part : here.serves) {

@@ -81,6 +81,8 @@ class ClusterProcess : public std::enable_shared_from_this<ClusterProcess> {
   SpawnDataPath data_path_of(const std::string& owner);
   Result<caf::actor> start_holder(PartId part, bool replaces_lost);
   Result<caf::actor> start_trainer(Rank rank, std::uint32_t generation);
+  Result<LearnerHandle> start_learner(Rank rank, const LearnerOptions& options);
+  Result<std::shared_ptr<DeviceMeans>> means_of(Rank rank, const nn::BlockOps& ops);
   SpawnDataPath remote_path_of(Rank rank);
   Result<caf::actor> start_batch_server(Rank rank);
   Result<caf::actor> start_evaluator();

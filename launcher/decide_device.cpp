@@ -2,6 +2,7 @@
 
 #include "runtime/job/job_file.hpp"
 #include "runtime/job/precision_rules.hpp"
+#include "runtime/job/reduce_rules.hpp"
 
 #include <fmt/format.h>
 
@@ -35,6 +36,24 @@ Status check_precision(const Job& job, const gpu::FoundDevices& here) {
 
 Status check_precision(const Job& job) {
   return precision_problem(job) ? check_precision(job, gpu::find_devices()) : ok_status();
+}
+
+Status check_reduce(const Job& job, const gpu::FoundDevices& here) {
+  const auto problem = reduce_problem(job);
+  if (!problem) {
+    return ok_status();
+  }
+  return Error(
+      Errc::failed_precondition,
+      fmt::format("train.reduce: expected {}{}, found {}: {}\ntry: a host with GPUs, or "
+                  "train.reduce \"exact\"",
+                  problem->expected,
+                  job.cluster.device.automatic ? fmt::format(" ({})", here.text) : std::string(),
+                  problem->found, problem->hint));
+}
+
+Status check_reduce(const Job& job) {
+  return reduce_problem(job) ? check_reduce(job, gpu::find_devices()) : ok_status();
 }
 
 Status check_decided(const DeviceChoice& choice, const gpu::FoundDevices& here,

@@ -22,6 +22,10 @@ Status check_precision(const Job& job, const gpu::FoundDevices& here);
 /// The same of this host.
 Status check_precision(const Job& job);
 
+/// The same of `train.reduce`: whether the device adds gradients so.
+Status check_reduce(const Job& job, const gpu::FoundDevices& here);
+Status check_reduce(const Job& job);
+
 /// Whether a host has what "auto" became where the run was started.
 /// \errors failed_precondition: it has not, with what it has
 Status check_decided(const DeviceChoice& choice, const gpu::FoundDevices& here,

@@ -66,6 +66,7 @@ ExitCode prepare_run_on_hosts(const RunArguments& arguments, const Say& say,
   auto known = check_host_names(job->cluster);
   if (known && trainer == JobTrainer::built_in) {
     known = check_precision(*job);
+    known = known ? check_reduce(*job) : known;
   }
   if (!known) {
     return print_error(known.error(), ExitCode::usage);

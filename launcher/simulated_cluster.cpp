@@ -197,7 +197,8 @@ const nn::ParameterLayout& SimulatedCluster::layout() const {
 }
 
 std::string SimulatedCluster::devices() const {
-  return device_text(state_->plan->job, state_->plan->devices);
+  const auto& plan = *state_->plan;
+  return device_text(plan.job, plan.devices) + gradient_text(plan.gradients);
 }
 
 std::size_t SimulatedCluster::threads() const {

@@ -35,6 +35,16 @@ struct GradientChunk {
   batchLow @6 :UInt64;
   batchHigh @7 :UInt64;
   # Set by the trainer. Default 0.
+
+  offerNetwork @8 :Text;
+  # Set by the trainer in its share to rank 0: devices of one network can exchange vectors. At most 200 bytes. Default empty: this
+  # rank's cannot, or not in this generation.
+
+  offerDevice @9 :Text;
+  # Set by the trainer with `offerNetwork`: tells its device from others of the network. At most 200 bytes. Default empty.
+
+  offerJoined @10 :Bool;
+  # Set by the trainer with `offerNetwork`: it has joined the communicator of this generation. Default false.
 }
 
 struct GradientSum {
@@ -49,4 +59,12 @@ struct GradientSum {
 
   lossSum @2 :Float64;
   # Set by the owner: over all ranks, added in rank order.
+
+  communicator @3 :List(UInt64);
+  # Set by rank 0: the id of a communicator of the ranks' devices, which each rank then joins; the same in all steps of a
+  # generation that have one. At most 16 words, of the library that made it. Default empty: there is none.
+
+  byDevices @4 :Bool;
+  # Set by rank 0: all ranks have joined. From the next step of the generation on vectors stay on the devices; shares and sums have
+  # none, and a rank that has all sums of a step knows that all ranks have their share ready. Default false.
 }

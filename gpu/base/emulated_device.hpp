@@ -186,6 +186,10 @@ class EmulatedStream {
 
   EmulatedEvent record() { return device_->schedule().record(number_); }
   void wait(EmulatedEvent event) { device_->schedule().wait(number_, std::move(event)); }
+  /// For an event of another device.
+  void wait_for_peer(EmulatedEvent event) {
+    device_->schedule().wait_for_peer(number_, std::move(event));
+  }
 
   /// Waits until all work is done. \returns the first error of the stream
   Status finish();
@@ -203,7 +207,8 @@ class EmulatedStream {
   }
   /// For such work: a GPU ends with an error where it reads memory of the host.
   void expect_on_device(const void* at, const char* operation);
-  EmulatedDevice& device() { return *device_; }
+  EmulatedDevice& device() const { return *device_; }
+  const std::shared_ptr<EmulatedDevice>& shared_device() const { return device_; }
 
  private:
   struct GiveBack {

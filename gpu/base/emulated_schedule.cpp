@@ -20,15 +20,23 @@ void EmulatedSchedule::launch(std::size_t stream, Work work) {
 }
 
 EmulatedEvent EmulatedSchedule::record(std::size_t stream) {
-  auto event = std::make_shared<bool>(false);
+  auto event = std::make_shared<std::atomic<bool>>(false);
   launch(stream, [event] { *event = true; });
   return event;
 }
 
 void EmulatedSchedule::wait(std::size_t stream, EmulatedEvent event) {
+  add_wait(stream, {{}, std::move(event)});
+}
+
+void EmulatedSchedule::wait_for_peer(std::size_t stream, EmulatedEvent event) {
+  add_wait(stream, {{}, std::move(event), true});
+}
+
+void EmulatedSchedule::add_wait(std::size_t stream, Entry entry) {
   const std::lock_guard lock(mutex_);
   if (waits_++ != left_out_) {
-    streams_[stream].push_back({{}, std::move(event)});
+    streams_[stream].push_back(std::move(entry));
   }
 }
 
@@ -52,12 +60,15 @@ bool EmulatedSchedule::step() {
   if (work) {
     work();
   }
+  ++ran_;
   return true;
 }
 
 bool EmulatedSchedule::idle() {
   const std::lock_guard lock(mutex_);
-  return std::ranges::all_of(streams_, [](const auto& stream) { return stream.empty(); });
+  return std::ranges::all_of(streams_, [](const auto& stream) {
+    return stream.empty() || (stream.front().of_peer && !*stream.front().event);
+  });
 }
 
 namespace {
@@ -78,6 +89,11 @@ Status EmulatedSchedule::run_until(const EmulatedEvent& event) {
     }
   }
   return ok_status();
+}
+
+bool EmulatedSchedule::run_one() {
+  const std::lock_guard running(running_);
+  return step();
 }
 
 Status EmulatedSchedule::run_all() {

@@ -19,6 +19,17 @@
 
 namespace troupe::gpu {
 
+/// Block operations whose stream others may launch in, too.
+template <class Stream>
+class OnStream {
+ public:
+  /// \returns another handle of it: what fails there leaves the operations alone
+  virtual Stream stream() const = 0;
+
+ protected:
+  ~OnStream() = default;
+};
+
 /// \tparam Stream    EmulatedStream or CudaStream
 /// \tparam Products  matrix products on such a stream, into results that may be added to:
 ///   forward(stream, x [n, in], weight [out, in], y [n, out], add): x times the weight's transpose
@@ -27,6 +38,7 @@ namespace troupe::gpu {
 /// Threads: one caller at a time; the executors that are passed in are not used
 template <class Stream, class Products>
 class DeviceBlockOps final : public nn::BlockOps,
+                             public OnStream<Stream>,
                              private nn::PassMemory,
                              private BlockLaunches<Stream, Products> {
   using Launches = BlockLaunches<Stream, Products>;
@@ -35,6 +47,7 @@ class DeviceBlockOps final : public nn::BlockOps,
   DeviceBlockOps(Stream stream, Products products)
       : Launches(std::move(stream), std::move(products)) {}
 
+  Stream stream() const override { return stream_; }
   nn::PassMemory* memory() override { return this; }
   void upload(const void* host, void* to, std::size_t size_bytes) override {
     stream_.upload(host, to, size_bytes);

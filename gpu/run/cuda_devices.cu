@@ -1,4 +1,5 @@
 #include "gpu/base/cuda_error.hpp"
+#include "gpu/comm/cuda_means.hpp"
 #include "gpu/nn/cublas.cuh"
 #include "gpu/nn/cuda_block_ops.hpp"
 #include "gpu/run/devices.hpp"
@@ -93,11 +94,20 @@ class CudaDevices final : public Devices {
     versions.append(number).append(number.empty() ? "" : " ").append("for CUDA ");
     versions.append(version_text(driver)).append(", runtime ").append(version_text(runtime));
     const auto cublas = cublas_version();
-    return versions.append(cublas ? ", cuBLAS " : ", no cuBLAS").append(cublas ? *cublas : "");
+    versions.append(cublas ? ", cuBLAS " : ", no cuBLAS").append(cublas ? *cublas : "");
+    if (devices_.size() > 1) {
+      const auto nccl = nccl_version();
+      versions.append(nccl ? ", NCCL " : ", no NCCL").append(nccl ? *nccl : "");
+    }
+    return versions;
   }
   Result<std::unique_ptr<nn::BlockOps>> block_ops(Rank rank, nn::Precision precision) override {
     pin_pool(number_of(rank));
     return make_cuda_block_ops(number_of(rank), precision);
+  }
+  Result<std::unique_ptr<DeviceMeans>> means(Rank rank, const nn::BlockOps& ops,
+                                             const DeviceMeansOptions& options) override {
+    return cuda_means(number_of(rank), ops, options);
   }
   Result<MemoryOfDevice> memory(Rank rank) override {
     const int device = number_of(rank);

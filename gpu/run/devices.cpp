@@ -1,6 +1,7 @@
 #include "gpu/run/devices.hpp"
 
 #include "gpu/base/emulated_device.hpp"
+#include "gpu/nn/device_block_ops.hpp"
 #include "gpu/nn/emulated_block_ops.hpp"
 
 #include <algorithm>
@@ -14,7 +15,8 @@ namespace {
 
 class EmulatedDevices final : public Devices {
  public:
-  explicit EmulatedDevices(const DeviceChoice& choice) {
+  EmulatedDevices(const DeviceChoice& choice, std::shared_ptr<EmulatedNetwork> network)
+      : network_(network ? std::move(network) : std::make_shared<EmulatedNetwork>()) {
     const auto memory = choice.memory_bytes > 0 ? choice.memory_bytes : emulated_memory_bytes;
     for (std::uint32_t i = 0; i < choice.count; ++i) {
       devices_.push_back(std::make_shared<EmulatedDevice>(
@@ -36,6 +38,15 @@ class EmulatedDevices final : public Devices {
                                nn::to_string(precision)));
     }
     return make_emulated_block_ops(of(rank));
+  }
+  Result<std::unique_ptr<DeviceMeans>> means(Rank /*rank*/, const nn::BlockOps& ops,
+                                             const DeviceMeansOptions& options) override {
+    const auto* const on = dynamic_cast<const OnStream<EmulatedStream>*>(&ops);
+    if (on == nullptr) {
+      return Error(Errc::invalid_argument,
+                   "communicator of emulated devices: expected operations of one");
+    }
+    return emulated_means(network_, on->stream(), options.order);
   }
   Result<MemoryOfDevice> memory(Rank rank) override {
     const auto& memory = of(rank)->memory();
@@ -66,6 +77,7 @@ class EmulatedDevices final : public Devices {
     return devices_[raw(rank) % devices_.size()];
   }
 
+  std::shared_ptr<EmulatedNetwork> network_;
   std::vector<std::shared_ptr<EmulatedDevice>> devices_;
 };
 
@@ -125,14 +137,16 @@ FoundDevices find_devices() {
   return found_devices(open_cuda_devices({}), check_cuda_libraries());
 }
 
-Result<std::shared_ptr<Devices>> open_devices(const DeviceChoice& choice) {
+Result<std::shared_ptr<Devices>> open_devices(const DeviceChoice& choice,
+                                              std::shared_ptr<EmulatedNetwork> network) {
   switch (choice.kind) {
     case DeviceKind::cpu:
       break;
     case DeviceKind::cuda:
       return open_cuda_devices(choice.numbers);
     case DeviceKind::emulated:
-      return std::shared_ptr<Devices>(std::make_shared<EmulatedDevices>(choice));
+      return std::shared_ptr<Devices>(
+          std::make_shared<EmulatedDevices>(choice, std::move(network)));
     case DeviceKind::undecided:
       return Error(Errc::failed_precondition, "cluster.device \"auto\": expected a decision");
   }

@@ -1,6 +1,7 @@
 #pragma once
 /// \file devices.hpp
 /// The devices of a process.
+#include "gpu/comm/emulated_communicator.hpp"
 #include "gpu/feature/device_rows.hpp"
 #include "gpu/sample/device_sampler.hpp"
 #include "runtime/base/ids.hpp"
@@ -8,6 +9,7 @@
 #include "runtime/job/device_choice.hpp"
 #include "runtime/nn/ops/block_ops.hpp"
 #include "runtime/nn/ops/precision.hpp"
+#include "runtime/run/device_mean.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -41,6 +43,12 @@ class Devices {
   /// Of the rank's device, as it is now.
   /// \errors cuda_failure
   virtual Result<MemoryOfDevice> memory(Rank rank) = 0;
+
+  /// Communicators of the rank's device with those of other ranks.
+  /// \param ops  block_ops() of the rank: vectors are in its stream
+  /// \errors not_found, failed_precondition: no NCCL, or one that is not known
+  virtual Result<std::unique_ptr<DeviceMeans>> means(Rank rank, const nn::BlockOps& ops,
+                                                     const DeviceMeansOptions& options) = 0;
 
   // What batches of a device are made of, on that of a rank; see upload_graph() and upload_features().
   virtual Result<std::shared_ptr<const DeviceGraph>> graph(Rank rank, const GraphArrays& arrays,
@@ -77,10 +85,12 @@ FoundDevices found_devices(const Result<std::shared_ptr<Devices>>& devices,
 /// Of this host.
 FoundDevices find_devices();
 
+/// \param network  of emulated devices that reach each other; null: those that are opened here
 /// \returns null: the CPU
 /// \errors not_found: no such device, or no driver; failed_precondition: the driver is too old, or "auto"
 ///   is not decided; unimplemented: this build has no CUDA
-Result<std::shared_ptr<Devices>> open_devices(const DeviceChoice& choice);
+Result<std::shared_ptr<Devices>> open_devices(const DeviceChoice& choice,
+                                              std::shared_ptr<EmulatedNetwork> network = nullptr);
 
 /// \param numbers  empty: all
 Result<std::shared_ptr<Devices>> open_cuda_devices(std::span<const std::uint32_t> numbers);

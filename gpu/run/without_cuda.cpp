@@ -1,4 +1,5 @@
 // In place of the .cu files where there is no CUDA compiler.
+#include "gpu/comm/cuda_means.hpp"
 #include "gpu/feature/device_rows.hpp"
 #include "gpu/nn/cuda_block_ops.hpp"
 #include "gpu/run/devices.hpp"
@@ -25,6 +26,15 @@ Status check_cuda_libraries() {
 
 Result<std::unique_ptr<nn::BlockOps>> make_cuda_block_ops(int /*device*/,
                                                           nn::Precision /*precision*/) {
+  return built_without_cuda();
+}
+
+Result<std::unique_ptr<DeviceMeans>> cuda_means(int /*device*/, const nn::BlockOps& /*ops*/,
+                                                const DeviceMeansOptions& /*options*/) {
+  return built_without_cuda();
+}
+
+Result<std::string> nccl_version(const char* /*file*/) {
   return built_without_cuda();
 }
 

@@ -37,7 +37,8 @@ class ProcessCluster final : public Cluster {
   const nn::ParameterLayout& layout() const override;
   std::size_t threads() const override { return compute_threads(group_->plan().job.cluster); }
   std::string devices() const override {
-    return device_text(group_->plan().job, group_->plan().devices);
+    const auto& plan = group_->plan();
+    return device_text(plan.job, plan.devices) + gradient_text(plan.gradients);
   }
 
  private:

@@ -268,7 +268,8 @@ struct TrainJob {
   nn::OptimizerOptions optimizer;
   double clip = 0;                                   ///< longest mean gradient; 0: not clipped
   nn::Precision precision = nn::Precision::float32;  ///< Of products on CUDA devices
-  std::uint32_t staleness = 0;  ///< Steps that learned rows may be behind when they are read
+  std::string reduce = "exact";  ///< or "fast": gradients of devices are added in any order
+  std::uint32_t staleness = 0;   ///< Steps that learned rows may be behind when they are read
   nn::ScheduleOptions schedule;
 };
 

@@ -12,6 +12,7 @@
 #include "runtime/job/link_rules.hpp"
 #include "runtime/job/model_rules.hpp"
 #include "runtime/job/precision_rules.hpp"
+#include "runtime/job/reduce_rules.hpp"
 #include "runtime/job/sample_rules.hpp"
 #include "runtime/job/seed_rules.hpp"
 #include "runtime/job/subgraph_rules.hpp"
@@ -398,6 +399,10 @@ void check_between_keys(const Job& job, ProblemList& problems) {
   }
   check_model_keys(job, problems);
   if (auto problem = precision_problem(job); problem && good("/cluster/device")) {
+    problems.add(*std::move(problem));
+  }
+  if (auto problem = reduce_problem(job);
+      problem && good("/cluster/device") && good("/train/reduce")) {
     problems.add(*std::move(problem));
   }
   if (good("/model/layers")) {

@@ -402,6 +402,14 @@ void add_train(std::vector<SchemaRow>& rows) {
                   put<&Job::train, &TrainJob::clip>});
   rows.push_back(precision_row());
   rows.push_back(
+      {"/train/reduce",
+       choice_rule({"exact", "fast"}),
+       value("\"exact\""),
+       "how gradients of ranks are added: `exact` in the order of ranks, with the same bits "
+       "everywhere; `fast`, for devices, in any order, without a promised digest",
+       {},
+       put<&Job::train, &TrainJob::reduce>});
+  rows.push_back(
       {"/train/staleness",
        integer_rule(0, max_staleness),
        value("0"),

@@ -38,6 +38,8 @@ class TrainedParameters {
   void step(std::span<const float> mean);
   /// The same with one rank: the mean is gradient(), divided in place.
   void own_step(std::uint64_t weight);
+  /// The same where the mean has come in place of gradient().
+  void mean_step() { step_there(gradient()); }
 
   void keep_best();
   bool has_best() const { return best_.has_value(); }

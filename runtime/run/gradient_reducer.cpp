@@ -33,7 +33,9 @@ Result<std::optional<GradientReducer::Sum>> GradientReducer::add(const Share& sh
                                            share->step, share->generation, generation_));
   }
   if (share->generation > generation_) {
+    auto decide = std::move(decide_);
     *this = GradientReducer(world_, share->generation);
+    decide_ = std::move(decide);
   }
   if (last_ && share->step == last_->step) {
     return std::optional(last_);
@@ -91,7 +93,7 @@ std::vector<bool> GradientReducer::arrived() const {
   return here;
 }
 
-GradientReducer::Sum GradientReducer::sum_of(const Step& step) {
+GradientReducer::Sum GradientReducer::sum_of(const Step& step) const {
   net::GradientSum result;
   result.step = step.number;
   Buffer buffer(step.slice * sizeof(float));
@@ -115,6 +117,9 @@ GradientReducer::Sum GradientReducer::sum_of(const Step& step) {
     }
   }
   result.values = std::move(buffer).freeze();
+  if (decide_) {
+    decide_(step.shares, result);
+  }
   return std::make_shared<const net::GradientSum>(std::move(result));
 }
 

@@ -7,8 +7,11 @@
 #include "runtime/wire/messages.hpp"
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
+#include <span>
+#include <utility>
 #include <vector>
 
 namespace troupe {
@@ -30,7 +33,10 @@ class GradientReducer {
 
   using Share = std::shared_ptr<const net::GradientChunk>;
   using Sum = std::shared_ptr<const net::GradientSum>;
+  /// Completes a sum with what is decided of all shares, in rank order.
+  using Decide = std::function<void(std::span<const Share>, net::GradientSum&)>;
 
+  void decide_with(Decide decide) { decide_ = std::move(decide); }
   /// Begins a step and takes the shares of it that came early; gives the sum if they are all.
   /// \param slice   numbers that this rank sums
   /// \param divide  the sum is divided by the total weight
@@ -59,10 +65,11 @@ class GradientReducer {
   Error refused(const net::GradientChunk& share, const char* why) const;
   void keep_early(const Share& share);
   Result<std::optional<Sum>> take(const Share& share);
-  static Sum sum_of(const Step& step);
+  Sum sum_of(const Step& step) const;
 
   std::uint32_t world_;
   std::uint32_t generation_;
+  Decide decide_;
   std::optional<Step> step_;
   Sum last_;  ///< Of the step before
   std::vector<Share> early_;

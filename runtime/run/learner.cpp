@@ -139,6 +139,22 @@ void Learner::apply_own(std::uint64_t weight) {
   }
 }
 
+void Learner::apply_by_devices(DeviceMean& mean, bool has_share, std::uint64_t weight,
+                               DeviceMean::Done done) {
+  const auto gradient = parameters_->gradient();
+  if (!has_share) {
+    activations_->ops().zero(gradient);
+  }
+  mean.launch({.vector = gradient,
+               .weight = weight,
+               .after =
+                   [this] {
+                     ++steps_;
+                     parameters_->mean_step();
+                   },
+               .done = std::move(done)});
+}
+
 Result<Matrix> Learner::outputs(Executor& executor, const Batch& batch,
                                 std::shared_ptr<const LearnedInputs> learned) {
   return outputs_of(executor, parameters_->values(), batch, std::move(learned));

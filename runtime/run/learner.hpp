@@ -11,6 +11,7 @@
 #include "runtime/nn/optimizer.hpp"
 #include "runtime/nn/schedule.hpp"
 #include "runtime/nn/trained_parameters.hpp"
+#include "runtime/run/device_mean.hpp"
 #include "runtime/run/joined_features.hpp"
 #include "runtime/run/task/task.hpp"
 
@@ -67,7 +68,7 @@ class Learner {
   };
   enum class Gradient : std::uint8_t {
     to_host,  ///< Is wanted in host memory, for the reduction
-    stays,    ///< apply_own() follows
+    stays,    ///< apply_own() or apply_by_devices() follows
     applied,  ///< As stays and apply_own(), without a wait for the device in between
   };
   /// \errors failed_precondition: the batch has no features, or labels of another kind than the
@@ -86,6 +87,13 @@ class Learner {
   void apply(std::span<const float> mean_gradient, std::uint64_t weight);
   /// The same with one rank: the mean is the gradient of the last compute(), divided in place.
   void apply_own(std::uint64_t weight);
+  /// The same with the mean that devices make of the ranks' gradients, without waiting.
+  /// \param has_share  there is a gradient of the last compute() in this step; else this rank adds zeros
+  /// \param weight     of all ranks, not 0
+  /// \param done       as DeviceMean::Work has it; before it is called the learner must be left alone
+  /// \requires on_device()
+  void apply_by_devices(DeviceMean& mean, bool has_share, std::uint64_t weight,
+                        DeviceMean::Done done);
 
   /// Outputs of the batch's seeds without dropout, shape [seeds, out_dim]; of links Task::outputs().
   Result<Matrix> outputs(Executor& executor, const Batch& batch,

@@ -25,6 +25,7 @@ net::GradientChunk Reduction::share(Rank owner, const Contribution& mine, std::u
   chunk.loss_sum = mine.number;
   if (raw(owner) == 0) {
     chunk.batch = mine.batch;
+    chunk.offer = mine.offer;
   }
   if (mine.weight > 0) {
     chunk.values = {mine.values.owner, mine.values.bytes.subspan(slice.first * sizeof(float),
@@ -45,6 +46,8 @@ Status Reduction::take(Rank owner, const net::GradientSum& sum) {
     result_.weight = sum.weight;
     result_.number = sum.loss_sum;
     result_.batches = sum.batches;
+    result_.communicator = sum.communicator;
+    result_.by_devices = sum.by_devices;
   }
   if (!answered_[raw(owner)]) {
     answered_[raw(owner)] = true;

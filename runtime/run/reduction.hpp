@@ -21,6 +21,7 @@ struct Contribution {
   std::uint64_t weight = 0;  ///< 0: `values` adds nothing
   double number = 0;         ///< Added up as well
   std::optional<Digest> batch;
+  net::DeviceOffer offer = {};
   /// Gradients of learned rows, by node type, as `values` of the rank alone; null: there are none. They go
   /// to the holders of the rows, not to other ranks.
   std::shared_ptr<const std::vector<Matrix>> learned = nullptr;
@@ -32,6 +33,9 @@ struct Reduced {
   std::uint64_t weight = 0;
   double number = 0;
   std::vector<Digest> batches;  ///< In rank order, of the ranks that gave one
+  // As net::GradientSum:
+  std::vector<std::uint64_t> communicator = {};
+  bool by_devices = false;
 };
 
 /// Lifecycle: share() for each rank as owner, take() each owner's sum, then result()

@@ -15,7 +15,8 @@ struct StepReport {
   std::uint64_t global_step = 0;  ///< steps of the run that are done
   double loss = 0;                ///< mean over the step's labelled seeds, all ranks
   double lr = 0;
-  double seconds = 0;  ///< since the last step
+  double seconds = 0;       ///< since the last step
+  bool by_devices = false;  ///< its gradients were exchanged between devices, not over the links
 };
 
 }  // namespace troupe

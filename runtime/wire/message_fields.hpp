@@ -141,6 +141,14 @@ struct Fields<EdgesFound> {
 // ---- gradients ----
 
 template <>
+struct Fields<DeviceOffer> {
+  static constexpr std::tuple fields{
+      field::text("network", &DeviceOffer::network, most_offer_bytes),
+      field::text("device", &DeviceOffer::device, most_offer_bytes),
+      field::value("joined", &DeviceOffer::joined)};
+};
+
+template <>
 struct Fields<GradientChunk> {
   using Root = wire::GradientChunk;
   static constexpr std::tuple fields{field::value("generation", &GradientChunk::generation),
@@ -149,7 +157,8 @@ struct Fields<GradientChunk> {
                                      field::value("weight", &GradientChunk::weight),
                                      field::array<float>(0, &GradientChunk::values),
                                      field::value("lossSum", &GradientChunk::loss_sum),
-                                     field::optional_spread("batch", &GradientChunk::batch)};
+                                     field::optional_spread("batch", &GradientChunk::batch),
+                                     field::spread("offer", &GradientChunk::offer)};
 
   static Status check(std::string_view message, const GradientChunk& chunk) {
     return chunk.weight == 0 ? expect_equal(message, "bytes of values with weight 0", 0,
@@ -165,9 +174,13 @@ template <>
 struct Fields<GradientSum> {
   using Root = wire::GradientSum;
   static constexpr std::tuple fields{
-      field::value("step", &GradientSum::step), field::value("weight", &GradientSum::weight),
-      field::array<float>(0, &GradientSum::values), field::value("lossSum", &GradientSum::loss_sum),
-      field::array(1, &GradientSum::batches)};
+      field::value("step", &GradientSum::step),
+      field::value("weight", &GradientSum::weight),
+      field::array<float>(0, &GradientSum::values),
+      field::value("lossSum", &GradientSum::loss_sum),
+      field::array(1, &GradientSum::batches),
+      field::list("communicator", &GradientSum::communicator, most_communicator_words, "words"),
+      field::value("byDevices", &GradientSum::by_devices)};
 };
 
 // ---- epochs ----

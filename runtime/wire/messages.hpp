@@ -44,6 +44,17 @@ struct TrainingState {
   std::map<std::string, std::vector<std::byte>> blobs;
 };
 
+/// What a rank tells rank 0 of its device; see runtime/run/reduction_route.hpp.
+struct DeviceOffer {
+  /// Devices of one network can exchange vectors; empty: this one cannot.
+  std::string network = {};
+  std::string device = {};  ///< Tells devices of a network apart
+  bool joined = false;      ///< The communicator of this generation
+  friend bool operator==(const DeviceOffer&, const DeviceOffer&) = default;
+};
+inline constexpr std::size_t most_offer_bytes = 200;  ///< Of each text
+inline constexpr std::size_t most_communicator_words = 16;
+
 /// One rank's share of a chunk of the gradient, to the rank that owns the chunk. The answer comes
 /// when all ranks' shares are in; shares are added in rank order (design, section 4). Counted once
 /// per (generation, step, rank).
@@ -56,6 +67,7 @@ struct GradientChunk {
   Segment values;  ///< float32: gradient of the sum of the losses
   double loss_sum = 0;          ///< over the rank's labelled seeds
   std::optional<Digest> batch;  ///< of the rank's batch; only to rank 0, and not with digest "off"
+  DeviceOffer offer = {};       ///< only to rank 0
   /// Values and digests of the sum at most, for the charge: a rank without a share gets one too. Does
   /// not travel. Default 0: as many bytes as `values`.
   std::uint64_t sum_bytes = 0;
@@ -68,6 +80,9 @@ struct GradientSum {
   Segment values;               ///< float32
   double loss_sum = 0;          ///< total, added in rank order
   std::vector<Digest> batches;  ///< in rank order, of the ranks that gave one
+  /// From rank 0: names the communicator that the ranks' devices join; empty: none.
+  std::vector<std::uint64_t> communicator = {};
+  bool by_devices = false;  ///< From rank 0: vectors of the steps that follow stay on devices
 };
 
 /// Trains an epoch to its end, from where the trainer stands in it. Asked again for an epoch that is

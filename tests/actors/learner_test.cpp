@@ -1,6 +1,8 @@
 // The learner of one rank: what is done in turn, and what is read while a batch is computed.
 #include "actors/learner.hpp"
 
+#include "gpu/comm/emulated_communicator.hpp"
+#include "gpu/nn/device_block_ops.hpp"
 #include "gpu/nn/emulated_block_ops.hpp"
 #include "tests/actors/scripted_system.hpp"
 #include "tests/runtime/run/learner_support.hpp"
@@ -237,6 +239,97 @@ TEST_F(LearnerActorOnDevice, GoesBackToASnapshotInTurn) {
   EXPECT_TRUE(again.best.empty());
   ASSERT_OK_AND_ASSIGN(const auto end, compute<net::FinishResult>(net::Finish{}));
   EXPECT_EQ(end->parameters, digest_parameters(first.parameters));
+}
+
+/// The device's communicator has as many ranks as the test says; this is rank 0.
+class LearnerActorByDevices : public LearnerActorTest {
+ protected:
+  LearnerActorByDevices() : LearnerActorByDevices(std::make_shared<gpu::EmulatedDevice>()) {}
+  std::shared_ptr<DeviceMean> join(std::uint32_t world) {
+    const auto id = means_->make_id();
+    EXPECT_OK(id);
+    auto joined = means_->join(*id, Rank{0}, world);
+    EXPECT_OK(joined);
+    return *joined;
+  }
+  std::uint64_t begin_step(const std::shared_ptr<DeviceMean>& over, bool has_share) {
+    EXPECT_OK(compute<Trained>(TrainBatch{.ready = small_batch(), .alone = true}));
+    ApplyStep step;
+    step.mean.weight = 2;
+    step.by_devices = over;
+    step.has_share = has_share;
+    return begin(std::move(step));
+  }
+  std::vector<float> parameters_there() {
+    const auto taken = compute<net::StateReply>(TakeSnapshot{});
+    EXPECT_OK(taken);
+    return (*taken)->state->parameters;
+  }
+
+ private:
+  explicit LearnerActorByDevices(const std::shared_ptr<gpu::EmulatedDevice>& device)
+      : LearnerActorByDevices(gpu::make_emulated_block_ops(device)) {}
+  explicit LearnerActorByDevices(std::unique_ptr<nn::BlockOps> ops)
+      : LearnerActorByDevices{
+            gpu::emulated_means(std::make_shared<gpu::EmulatedNetwork>(),
+                                dynamic_cast<gpu::OnStream<gpu::EmulatedStream>&>(*ops).stream(),
+                                SumOrder::by_rank),
+            std::move(ops)} {}  // in this order
+  LearnerActorByDevices(std::unique_ptr<DeviceMeans> means, std::unique_ptr<nn::BlockOps> ops)
+      : LearnerActorTest(std::move(ops)), means_(std::move(means)) {}
+
+  std::unique_ptr<DeviceMeans> means_;
+};
+
+TEST_F(LearnerActorByDevices, AStepOfOneRankIsThatOfARankAlone) {
+  const auto over = join(1);
+  for (int step = 0; step < 3; ++step) {
+    const auto asked = begin_step(over, true);
+    run_task();
+    ASSERT_OK_AND_ASSIGN(const auto done, trainer_.answer_to<Applied>(asked));
+    EXPECT_DOUBLE_EQ(done->lr, 0.1);
+  }
+  const auto there = parameters_there();
+  auto options = testing::small_learner();
+  options.model.in_dim = 2;
+  ASSERT_OK_AND_ASSIGN(const auto twin, Learner::create(options));
+  InlineExecutor executor;
+  for (int step = 0; step < 3; ++step) {
+    const auto share = twin->compute(executor, small_batch()->batch, nullptr);
+    ASSERT_OK(share);
+    ASSERT_EQ(share->weight, 2U);
+    std::vector<float> mean(share->gradient.begin(), share->gradient.end());
+    for (float& value : mean) {
+      value = (0.0F + value) / 2;
+    }
+    twin->apply(mean, 2);
+  }
+  EXPECT_EQ(there, *twin->snapshot());
+}
+
+TEST_F(LearnerActorByDevices, ARankWithoutABatchAddsNothing) {
+  const auto before = parameters_there();
+  const auto over = join(1);
+  const auto asked = begin_step(over, false);  // SGD: without a gradient nothing moves
+  run_task();
+  ASSERT_OK(trainer_.answer_to<Applied>(asked));
+  EXPECT_EQ(parameters_there(), before);
+}
+
+TEST_F(LearnerActorByDevices, WaitsForOtherRanksWithoutAThreadUntilItIsAborted) {
+  ASSERT_OK_AND_ASSIGN(const auto first, compute<net::StateReply>(TakeSnapshot{}));
+  const auto over = join(2);
+  const auto asked = begin_step(over, true);
+  const auto restored = begin(RestoreSnapshot{first->state});
+  run_task();
+  EXPECT_FALSE(trainer_.is_answered(asked)) << "the other rank has not launched";
+  EXPECT_EQ(system_.executor()->run_all(), 0U) << "nothing waits in the compute pool";
+  over->abort();
+  system_.run_messages();
+  EXPECT_ERROR(trainer_.answer_to<Applied>(asked), Errc::cancelled, "aborted");
+  run_task();
+  ASSERT_OK(trainer_.answer_to<net::Done>(restored));
+  EXPECT_EQ(parameters_there(), first->state->parameters);
 }
 
 class LearnerActorOnSmallDevice : public LearnerActorTest {

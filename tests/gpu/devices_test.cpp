@@ -100,6 +100,10 @@ class NamedDevices final : public Devices {
                                                   nn::Precision /*precision*/) override {
     return none();
   }
+  Result<std::unique_ptr<DeviceMeans>> means(Rank /*rank*/, const nn::BlockOps& /*ops*/,
+                                             const DeviceMeansOptions& /*options*/) override {
+    return none();
+  }
   Result<MemoryOfDevice> memory(Rank /*rank*/) override { return none(); }
   Result<std::shared_ptr<const DeviceGraph>> graph(Rank /*rank*/, const GraphArrays& /*arrays*/,
                                                    Topology /*topology*/,

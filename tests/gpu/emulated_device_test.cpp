@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <atomic>
 #include <cmath>
 #include <set>
 
@@ -267,12 +268,42 @@ TEST(EmulatedSchedule, EachWaitThatIsLeftOutIsNoticed) {
 TEST(EmulatedSchedule, StreamsThatWaitForEachOtherAreAnError) {
   EmulatedSchedule schedule(1);
   const auto a = schedule.add_stream();
-  const auto never = std::make_shared<const bool>(false);
+  const auto never = std::make_shared<const std::atomic<bool>>(false);
   schedule.wait(a, never);
   const auto status = schedule.run_until(schedule.record(a));
   ASSERT_FALSE(status);
   EXPECT_EQ(status.error().code(), Errc::internal);
   EXPECT_FALSE(schedule.run_all());
+}
+
+TEST(EmulatedSchedule, AWaitForAPeerHoldsItsStreamAlone) {
+  EmulatedSchedule schedule(1);
+  const auto held = schedule.add_stream();
+  const auto other = schedule.add_stream();
+  const auto peer = std::make_shared<std::atomic<bool>>(false);
+  std::vector<int> ran;
+  schedule.wait_for_peer(held, peer);
+  schedule.launch(held, [&] { ran.push_back(1); });
+  const auto end = schedule.record(held);
+  schedule.launch(other, [&] { ran.push_back(2); });
+  EXPECT_EQ(schedule.waits(), 1U);
+
+  EXPECT_OK(schedule.run_all()) << "what waits for a peer is left";
+  EXPECT_EQ(ran, std::vector<int>{2});
+  EXPECT_FALSE(schedule.run_one());
+  EXPECT_ERROR(schedule.run_until(end), Errc::internal, "wait for each other");
+  EXPECT_EQ(schedule.ran(), 1U);
+  *peer = true;
+  EXPECT_TRUE(schedule.run_one());
+  EXPECT_OK(schedule.run_until(end));
+  EXPECT_EQ(ran, (std::vector<int>{2, 1}));
+}
+
+TEST(EmulatedSchedule, AWaitThatNobodyBringsAboutIsStillAnError) {
+  EmulatedSchedule schedule(1);
+  const auto stream = schedule.add_stream();
+  schedule.wait(stream, std::make_shared<std::atomic<bool>>(false));
+  EXPECT_ERROR(schedule.run_all(), Errc::internal, "wait for each other");
 }
 
 }  // namespace

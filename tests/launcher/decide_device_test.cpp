@@ -92,6 +92,21 @@ TEST(DecideDevice, PrecisionsThatItCannotComputeAreRefusedWithTheReason) {
                "cluster.device \"emulated:1\", found \"bf16\"");
 }
 
+TEST(DecideDevice, OrdersOfSumsThatItDoesNotHaveAreRefusedWithTheReason) {
+  Job job = job_on("auto");
+  job.train.reduce = "fast";
+  EXPECT_OK(check_reduce(job, found_none)) << "is not decided";
+  Job there = job;
+  decide_device(there, found_gpus);
+  EXPECT_OK(check_reduce(there, found_gpus));
+  decide_device(job, found_none);
+  EXPECT_ERROR(check_reduce(job, found_none), Errc::failed_precondition,
+               "train.reduce: expected \"exact\" with cluster.device \"auto:cpu\" (no driver), "
+               "found \"fast\": gradients on CPUs are always added in the order of ranks");
+  job.train.reduce = "exact";
+  EXPECT_OK(check_reduce(job, found_none));
+}
+
 TEST(DecideDevice, CheckNamesGpusThatAreNotUsed) {
   EXPECT_EQ(decided_text({}, found_gpus),
             "device cpu: not used are 2 x G; driver 1; cluster.device \"auto\" would use them");

@@ -86,11 +86,22 @@ TEST(Resume, ProductsOfAnotherPrecisionAreRefused) {
                Errc::failed_precondition, "/train/precision: was \"tf32\", is \"float32\"");
 }
 
+TEST(Resume, GradientsAddedInAnotherWayAreRefused) {
+  const std::string gpu = "cluster.device=cuda";
+  const std::string fast = "train.reduce=fast";
+  EXPECT_OK(resumable({gpu, fast}, {gpu, fast}));
+  EXPECT_ERROR(resumable({gpu}, {gpu, fast}), Errc::failed_precondition,
+               "/train/reduce: was \"exact\", is \"fast\"");
+  EXPECT_ERROR(resumable({gpu, fast}, {gpu}), Errc::failed_precondition,
+               "/train/reduce: was \"fast\", is \"exact\"");
+}
+
 TEST(Resume, KeysThatTheWriterDidNotKnowHadTheirDefaults) {
   auto written = nlohmann::json::parse(overridden({}).json);
   written["model"].erase("heads");
   written["train"].erase("pos_weight");
   written["train"].erase("precision");
+  written["train"].erase("reduce");
   written["sample"].erase("choice");
 
   EXPECT_OK(check_resumable(written.dump(), overridden({})));

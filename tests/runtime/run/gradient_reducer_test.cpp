@@ -188,5 +188,28 @@ TEST(GradientReducer, KeepsOneEarlyShareOfEachRank) {
   EXPECT_TRUE(reducer.early().empty());
 }
 
+TEST(GradientReducer, ASumIsCompletedWithWhatIsDecidedOfAllShares) {
+  auto reducer = begun(2, 1);
+  std::vector<std::uint64_t> weights;
+  reducer.decide_with([&](std::span<const GradientReducer::Share> shares, net::GradientSum& sum) {
+    for (const auto& of : shares) {
+      weights.push_back(of->weight);
+    }
+    sum.communicator = {weights.size()};
+  });
+  EXPECT_OK(reducer.add(share(0, 1, 5, {1})));
+  EXPECT_EQ(weights.size(), 0U);
+  ASSERT_OK_AND_ASSIGN(const auto sum, reducer.add(share(0, 0, 3, {1})));
+  ASSERT_TRUE(sum);
+  EXPECT_EQ(weights, (std::vector<std::uint64_t>{3, 5}));
+  EXPECT_EQ((*sum)->communicator, std::vector<std::uint64_t>{2});
+
+  // In the generation that a share of it begins, too.
+  EXPECT_OK(reducer.add(share(1, 1, 0, {}, 1)));
+  EXPECT_OK(reducer.begin(1, 1));
+  EXPECT_OK(reducer.add(share(1, 0, 0, {}, 1)));
+  EXPECT_EQ(weights.size(), 4U);
+}
+
 }  // namespace
 }  // namespace troupe

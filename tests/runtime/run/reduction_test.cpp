@@ -78,6 +78,25 @@ TEST(Reduction, BringsNothingWithWeightZero) {
   EXPECT_EQ(share.step, 9U);
 }
 
+TEST(Reduction, TellsRankZeroOfItsDeviceAndTakesItsWord) {
+  Reduction rank(Rank{1}, 2, 4);
+  Contribution mine;
+  mine.offer = {"a network", "a device", true};
+  EXPECT_EQ(rank.share(Rank{0}, mine, 0, 0).offer, mine.offer);
+  EXPECT_EQ(rank.share(Rank{1}, mine, 0, 0).offer, net::DeviceOffer());
+
+  net::GradientSum sum;
+  sum.values = Segment::of(std::vector<float>(2));
+  sum.communicator = {4, 5};
+  sum.by_devices = true;
+  EXPECT_OK(rank.take(Rank{1}, sum));
+  EXPECT_TRUE(rank.result().communicator.empty());
+  EXPECT_FALSE(rank.result().by_devices);
+  EXPECT_OK(rank.take(Rank{0}, sum));
+  EXPECT_EQ(rank.result().communicator, sum.communicator);
+  EXPECT_TRUE(rank.result().by_devices);
+}
+
 TEST(Reduction, RefusesASumOfAnotherLength) {
   Reduction rank(Rank{1}, 2, 4);
   net::GradientSum sum;

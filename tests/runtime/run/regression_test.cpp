@@ -1,6 +1,7 @@
 // Numbers of nodes to predict: loss and scores against NumPy, from y.npy to a trained model by way of a store.
 #include "runtime/data/npy_import.hpp"
 #include "runtime/nn/number_losses.hpp"
+#include "runtime/nn/ops/cpu_block_ops.hpp"
 #include "runtime/partition/partitioner.hpp"
 #include "runtime/run/scoring.hpp"
 #include "runtime/run/task/task.hpp"

@@ -591,6 +591,28 @@ TEST(GradientCodec, TheDigestsOfAStepComeBackInOrder) {
   EXPECT_ERROR(Wire<GradientSum>::decode(frame), Errc::data_corruption, "16 bytes each");
 }
 
+TEST(GradientCodec, WhatRanksTellOfDevicesComesBackAndIsLimited) {
+  const auto sent = example(static_cast<GradientChunk*>(nullptr));
+  ASSERT_OK_AND_ASSIGN(const GradientChunk chunk, Wire<GradientChunk>::decode(to_frame(sent)));
+  EXPECT_EQ(chunk.offer, sent.offer);
+  const auto sum = example(static_cast<GradientSum*>(nullptr));
+  ASSERT_OK_AND_ASSIGN(const GradientSum back, Wire<GradientSum>::decode(to_frame(sum)));
+  EXPECT_EQ(back.communicator, sum.communicator);
+  EXPECT_TRUE(back.by_devices);
+
+  auto longer = sent;
+  longer.offer.network.assign(most_offer_bytes, 'x');
+  longer.offer.device.assign(most_offer_bytes, 'y');
+  EXPECT_OK(Wire<GradientChunk>::decode(to_frame(longer)));
+  longer.offer.device += 'y';
+  EXPECT_ERROR(Wire<GradientChunk>::decode(to_frame(longer)), Errc::data_corruption, "201");
+  auto more = sum;
+  more.communicator.assign(most_communicator_words, 1);
+  EXPECT_OK(Wire<GradientSum>::decode(to_frame(more)));
+  more.communicator.push_back(1);
+  EXPECT_ERROR(Wire<GradientSum>::decode(to_frame(more)), Errc::data_corruption, "17");
+}
+
 TEST(RecoveryCodec, AStateComesBackWhole) {
   const auto sent = example(static_cast<Restore*>(nullptr));
 

@@ -115,14 +115,17 @@ inline GradientChunk example(GradientChunk*) {
           .weight = 1024,
           .values = array<float>({1.5F, -0.25F}),
           .loss_sum = -3.25,
-          .batch = Digest{7, ~0ULL}};
+          .batch = Digest{7, ~0ULL},
+          .offer = {.network = "four GPUs", .device = "GPU 3", .joined = true}};
 }
 inline GradientSum example(GradientSum*) {
   return {.step = 12,
           .weight = 4096,
           .values = array<float>({0.5F, NAN, 3.0F}),
           .loss_sum = 0.125,
-          .batches = {{1, 2}, {~0ULL, 4}}};
+          .batches = {{1, 2}, {~0ULL, 4}},
+          .communicator = {~0ULL, 0, 1ULL << 40},
+          .by_devices = true};
 }
 inline ScoreResult example(ScoreResult*) {
   return {.positions = {0, 1ULL << 34},

@@ -168,7 +168,7 @@ TYPED_TEST(FieldLists, HaveAllMembers) {
     TypeParam::counters();
   };
   if constexpr (std::is_same_v<TypeParam, GradientChunk>) {
-    EXPECT_EQ(std::tuple_size_v<decltype(Fields<GradientChunk>::fields)>, 7U) << "but sum_bytes";
+    EXPECT_EQ(std::tuple_size_v<decltype(Fields<GradientChunk>::fields)>, 8U) << "but sum_bytes";
   } else if constexpr (std::is_same_v<TypeParam, LoadCopy>) {
     EXPECT_EQ(std::tuple_size_v<decltype(Fields<LoadCopy>::fields)>, count_members<CopyPiece>());
   } else if constexpr (HasFieldList<TypeParam> && !counts) {
