@@ -88,7 +88,7 @@ class GatheredRows {
     for (const auto split : splits) {
       const auto count = cut_.info.node_types[0].count;
       auto rows = on.rows(cut_, {.normalize = normalize},
-                          {.nodes = {std::min(split, count)}, .edges = {0}});
+                          {.nodes = {{std::min(split, count)}}, .edges = {0}});
       EXPECT_OK(rows);
       rows_.push_back(*std::move(rows));
     }
@@ -242,7 +242,7 @@ void expect_far_rows(const Decode& decode) {
       std::make_shared<gpu::EmulatedDevice>(gpu::EmulatedOptions{.reads_host = true}));
   for (const std::uint64_t near_rows : {~std::uint64_t{0}, last, last / 2, std::uint64_t{1}}) {
     const auto* const far = near_rows <= last ? table + near_rows * cols : nullptr;
-    expect_far_rows_of(on, {{table, far, near_rows}, index.data(), cols}, decode);
+    expect_far_rows_of(on, {{table, far, nullptr, near_rows, ~std::uint64_t{0}}, index.data(), cols}, decode);
   }
   munmap(mapped, bytes);
 }
