@@ -17,6 +17,7 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <utility>
 
 namespace troupe {
 namespace {
@@ -289,15 +290,18 @@ Result<SpawnDataPath> ClusterProcess::device_path_of(Rank rank) {
       return actor;
     };
     if (!self->plan_->devices.batches) {
-      return self->start_data_path(owner, [&](const caf::actor& collector) {
+      caf::actor gathers;
+      auto path = self->start_data_path(owner, [&](const caf::actor& collector) {
         options.rows_from_host = collector;
-        return start(options);
+        return gathers = start(options);
       });
+      path.behind = {gathers};
+      return path;
     }
     auto path = self->start_data_path(owner);
     options.sample = self->plan_->sample;
     options.on_host = path.samplers.front();
-    path.samplers = {start(options)};
+    path.behind = std::exchange(path.samplers, {start(options)});
     return path;
   });
 }

@@ -26,7 +26,8 @@ class DeviceSamplerTest : public ::testing::Test {
     host_->parts[PartId{0}] = cut_.parts[0];
     host_->executor = system_.executor();
     for (const auto* holder : {&holder_0_, &holder_1_, &holder_2_}) {
-      Replicas part{.what = "a part"};
+      Replicas part;
+      part.what = "a part";
       part.actors.emplace_back([handle = holder->handle()] { return handle; });
       part.request_deadline = 5s;
       part.recovery_deadline = 1s;
