@@ -150,7 +150,10 @@ Result<DeviceBatches::Rest> DeviceBatches::place(std::shared_ptr<Batch> batch, D
   const std::lock_guard lock(mutex_);
   auto there = rows_->upload(*batch->sampled, *batch->staged);
   auto rows = rows_->start_gather(there);
-  auto put = rows_->fetch(rows, digest == DigestMode::full);
+  std::function<void(Batch&)> put;
+  if (digest == DigestMode::full) {
+    put = rows_->fetch(rows, true);
+  }
   TROUPE_RETURN_IF_ERROR(rows_->wait());
   for (auto& nodes : there.nodes) {  // They are read once, the batch stays until it was trained on
     nodes.slots = {};
@@ -159,7 +162,7 @@ Result<DeviceBatches::Rest> DeviceBatches::place(std::shared_ptr<Batch> batch, D
   const auto held = std::make_shared<const Held>(Held{std::move(there), std::move(rows)});
   return Rest([held, batch = std::move(batch), put = std::move(put), digest] {
     const auto staged = std::exchange(batch->staged, nullptr);
-    if (digest == DigestMode::full) {
+    if (put) {
       Batch copied;
       put(copied);
       for (std::size_t type = 0; type < batch->rows.size(); ++type) {

@@ -70,6 +70,7 @@ struct BatchOfDevice {
   std::uint64_t unused = 0;  ///< Room in its arrays, where the device samples
   std::uint64_t making = 0;
   std::uint64_t copied = 0;  ///< To the host
+  std::uint64_t hashed = 0;  ///< Of these, rows of nodes
 };
 
 BatchOfDevice batch_of_device(const MemoryFacts& of) {
@@ -80,7 +81,7 @@ BatchOfDevice batch_of_device(const MemoryFacts& of) {
     const auto cols = features && of.job.features.collect ? features->cols : 0;
     const auto rows = matrix_bytes(of.reach.nodes[t], cols);
     batch.kept = plus(batch.kept, rows);
-    batch.copied = plus(batch.copied, of.job.digest == DigestMode::full ? rows : 0);
+    batch.hashed = plus(batch.hashed, of.job.digest == DigestMode::full ? rows : 0);
   }
   for (std::size_t e = 0; e < of.reach.edges.size(); ++e) {
     const auto& type = of.graph.edge_types[e];
@@ -101,7 +102,7 @@ BatchOfDevice batch_of_device(const MemoryFacts& of) {
       std::accumulate(of.reach.edges.begin(), of.reach.edges.end(), std::uint64_t{0}, plus);
   arrays = plus(arrays, times(nodes, ids_of_node_bytes));
   batch.kept = plus(batch.kept, arrays);
-  batch.copied = plus(batch.copied, arrays);
+  batch.copied = plus(batch.hashed, plus(batch.copied, arrays));
   batch.unused =
       plus(arrays / 8, times(of.job.sample.hops() * of.reach.edges.size(), room_of_hop_bytes));
   batch.making = plus(batch.making, times(nodes, making_node_bytes));
@@ -225,7 +226,7 @@ DeviceMemory device_memory(const Job& job, const GraphInfo& graph, const Plan& p
   memory.batches = times(memory.ranks, plus(memory_in_flight(of, kept, kept), making));
   memory.staged = times(memory.ranks, memory_in_flight(of, staged, staged));
   // Blocks are powers of two.
-  const auto block = times(batch.copied, 2);
+  const auto block = times(facts.staged ? batch.hashed : batch.copied, 2);
   memory.copies = times(memory.ranks, memory_in_flight(of, block, block));
   if (facts.staged) {
     memory.all_rows = elsewhere.most;

@@ -163,6 +163,12 @@ TEST(DeviceMemory, OfSeveralPartsHasABlockOfStagedRows) {
   EXPECT_LE(memory.staged, 3U * (100 * (8 + 40) + 512));
   EXPECT_GE(memory.batches, whole.batches + 100 * (8 + 40)) << "one of them is on the device";
   EXPECT_NE(to_string(memory).find("pinned memory of the host"), std::string::npos);
+  // Rows alone come back, and only where they are hashed.
+  auto hashed = parted_job();
+  hashed.digest = DigestMode::full;
+  EXPECT_GE(device_memory_of(hashed, {.rows = true, .staged = true}).copies, 3U * 2 * 100 * 40);
+  hashed.digest = DigestMode::ids;
+  EXPECT_EQ(device_memory_of(hashed, {.rows = true, .staged = true}).copies, 0U);
   // With all parts everywhere only slots are copied.
   auto job = parted_job();
   job.cluster.replicas = 2;
