@@ -22,6 +22,7 @@ BatchClient::~BatchClient() {
 
 std::vector<caf::actor> BatchClient::actors() const {
   auto all = path_.samplers;
+  all.insert(all.end(), path_.behind.begin(), path_.behind.end());
   for (const auto& actor : {path_.own, path_.collector}) {
     if (actor) {
       all.push_back(actor);

@@ -40,6 +40,11 @@ void finish(Collector* self, Collecting::Item done) {
   trace.rows_cached_at_best += counts.cached_at_best;
   trace.collect_ns = done.nanoseconds();
   self->state.trace.slice("collect", done.began, request.flow);
+  if (request.slots) {
+    done.promise.deliver(Ref<StagedBatch>(
+        StagedBatch{std::make_shared<Batch>(std::move(*done.work).take()), trace}));
+    return;
+  }
   done.promise.deliver(Ref<ReadyBatch>(ReadyBatch{std::move(*done.work).take(), std::move(trace)}));
 }
 
@@ -102,7 +107,8 @@ void begin(Collector* self, const Ref<CollectBatch>& request) {
       .measure = state.cache ? state.cache->measure() : state.measure,
       .halos = state.host->halos,
       .part_here = [host = state.host](PartId part) { return host->local_part(part); },
-      .flow = request->flow};
+      .flow = request->flow,
+      .slots = request->slots};
   state.batches->begin(std::move(promise), CollectingWork(std::move(inputs)), request);
   if (state.cache && state.cache->damage()) {
     end_by_damage(self);

@@ -1,6 +1,6 @@
 #pragma once
 /// \file collector.hpp
-/// The feature collector: brings together the rows of sampled batches.
+/// The feature collector: brings together the rows of sampled batches, or those of them that a device lacks.
 #include "actors/host_context.hpp"
 #include "runtime/base/trace.hpp"
 
@@ -13,7 +13,7 @@ namespace troupe {
 /// Starts a collector.
 /// | receives          | replies          | errors                                  |
 /// |-------------------|------------------|-----------------------------------------|
-/// | Ref<CollectBatch> | Ref<ReadyBatch>  | those of holders; overloaded; internal  |
+/// | Ref<CollectBatch> | Ref<ReadyBatch>, with slots Ref<StagedBatch> | those of holders; overloaded; internal |
 /// | Ref<ReadsAhead>   | none             |                                         |
 /// Back-pressure: at most 2048 batches in progress; the next gets `overloaded`. One request per
 ///   holder and batch

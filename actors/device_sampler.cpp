@@ -25,6 +25,7 @@ struct WaitingBatch {
   caf::response_promise promise;
   std::uint64_t flow = 0;
   bool sampled = false;  ///< By the host: only rows are missing
+  bool counted = false;  ///< Rows, by the collector
   std::chrono::steady_clock::time_point began = std::chrono::steady_clock::now();
 };
 
@@ -32,7 +33,8 @@ struct DeviceSamplerState {
   const char* name = "troupe.device_sampler";
   DeviceSamplerOptions options;
   std::deque<WaitingBatch> waiting;
-  bool busy = false;  ///< A task makes a batch
+  std::size_t staging = 0;  ///< Batches that the collector stages
+  bool busy = false;        ///< A task makes a batch
 };
 using DeviceSamplerActor = caf::stateful_actor<DeviceSamplerState>;
 
@@ -50,9 +52,9 @@ Result<Rest> collect_rows(const DeviceSamplerOptions& options, const CollectBatc
 }
 
 /// What the host does, on any thread.
-ReadyBatch finished(const Rest& rest, BatchTrace trace) {
+ReadyBatch finished(const Rest& rest, BatchTrace trace, bool counted) {
   Batch batch = rest();
-  trace.rows += batch.sampled->num_nodes();
+  trace.rows += counted ? 0 : batch.sampled->num_nodes();
   trace.rows_device += batch.on_device->rows_device;
   trace.rows_pinned += batch.on_device->rows_pinned;
   return ReadyBatch{std::move(batch), std::move(trace)};
@@ -85,8 +87,8 @@ void make_next(DeviceSamplerActor* self) {
     }
     offload(
         self, *self->state.options.executor,
-        [rest = *std::move(rest), trace = next.trace] {
-          return Result<ReadyBatch>(finished(rest, trace));
+        [rest = *std::move(rest), trace = next.trace, counted = next.counted] {
+          return Result<ReadyBatch>(finished(rest, trace, counted));
         },
         [self, next](Result<ReadyBatch> made) mutable {
           deliver_made(self, next, std::move(made));
@@ -94,16 +96,53 @@ void make_next(DeviceSamplerActor* self) {
   });
 }
 
+/// \returns whether there is room for one more batch; if not, its asker was told
+bool admits(DeviceSamplerActor* self, caf::response_promise& promise) {
+  const auto count = self->state.waiting.size() + self->state.staging;
+  if (count < max_batches_in_progress) {
+    return true;
+  }
+  promise.deliver(to_caf(Error(
+      Errc::overloaded, fmt::format("batches on a device: {} wait, the most it takes", count))));
+  return false;
+}
+
 void begin(DeviceSamplerActor* self, WaitingBatch batch) {
+  if (admits(self, batch.promise)) {
+    self->state.waiting.push_back(std::move(batch));
+    make_next(self);
+  }
+}
+
+/// The collector stages the rows that the device lacks, of many batches at once.
+void begin_staged(DeviceSamplerActor* self, const CollectBatch& request) {
   auto& state = self->state;
-  if (state.waiting.size() == max_batches_in_progress) {
-    batch.promise.deliver(to_caf(Error(
-        Errc::overloaded,
-        fmt::format("batches on a device: {} wait, the most it takes", state.waiting.size()))));
+  auto promise = self->make_response_promise();
+  if (!admits(self, promise)) {
     return;
   }
-  state.waiting.push_back(std::move(batch));
-  make_next(self);
+  ++state.staging;
+  CollectBatch staged = request;
+  staged.slots = state.options.slots;
+  const auto began = std::chrono::steady_clock::now();
+  const auto digest = digest_of(state.options, request.sampled->key);
+  self->request(state.options.rows_from_host, caf::infinite, Ref<CollectBatch>(std::move(staged)))
+      .then(
+          [self, promise, began, digest, flow = request.flow](const Ref<StagedBatch>& ready) {
+            --self->state.staging;
+            begin(self, {.make = [batches = self->state.options.batches, batch = ready->batch,
+                                  digest] { return batches->place(batch, digest); },
+                         .trace = ready->trace,
+                         .promise = promise,
+                         .flow = flow,
+                         .sampled = true,
+                         .counted = true,
+                         .began = began});
+          },
+          [self, promise](const caf::error& error) mutable {
+            --self->state.staging;
+            promise.deliver(error);
+          });
 }
 
 void begin_batch(DeviceSamplerActor* self, const Ref<SampleBatch>& request) {
@@ -123,6 +162,9 @@ void begin_rows(DeviceSamplerActor* self, const Ref<CollectBatch>& request) {
     self->delegate(options.rows_from_host, request);
     return;
   }
+  if (options.slots) {
+    return begin_staged(self, *request);
+  }
   begin(self, {.make = [options, request] { return collect_rows(options, *request); },
                .trace = request->trace,
                .promise = self->make_response_promise(),
@@ -135,6 +177,9 @@ caf::behavior device_sampler(DeviceSamplerActor* self, DeviceSamplerOptions opti
   return {
       [self](const Ref<SampleBatch>& request) { begin_batch(self, request); },
       [self](const Ref<CollectBatch>& request) { begin_rows(self, request); },
+      [self](const Ref<ReadsAhead>& ahead) {
+        self->send(self->state.options.rows_from_host, ahead);
+      },
       run_continuation,
   };
 }

@@ -18,8 +18,11 @@ struct DeviceSamplerOptions {
   // Of the batches that are made on the device, by identity.
   std::shared_ptr<const SampleOptions> sample = {};  ///< Null: the host samples
   std::shared_ptr<const CollectOptions> collect = {};
+  /// Of the device's rows: `rows_from_host` stages the others, and has labels and ids. Null: the device has
+  /// all of it.
+  std::shared_ptr<const RowSlots> slots = {};
   caf::actor on_host = {};         ///< Sampler that gets all other requests of batches
-  caf::actor rows_from_host = {};  ///< Collector that gets all other requests of rows
+  caf::actor rows_from_host = {};  ///< Collector that gets all other requests of rows, and hints
   std::shared_ptr<Executor> executor = {};
   TraceTrack trace = {};
 };
@@ -29,8 +32,11 @@ struct DeviceSamplerOptions {
 /// |-------------------|-----------------|----------------------------------------------------|
 /// | Ref<SampleBatch>  | Ref<ReadyBatch> | those of gpu::DeviceBatches::make(); overloaded    |
 /// | Ref<CollectBatch> | Ref<ReadyBatch> | those of gpu::DeviceBatches::collect(); overloaded |
-/// Back-pressure: at most 2048 batches wait; the next gets `overloaded`
-/// Ordering:  batches are made one after the other, as they were asked for
+/// | the same, slots   | Ref<ReadyBatch> | those of the collector, DeviceBatches::place(); overloaded |
+/// | Ref<ReadsAhead>   | none            | sent on to the collector                           |
+/// Back-pressure: at most 2048 batches wait, those at the collector included; the next gets `overloaded`
+/// Ordering:  batches are made one after the other, as they were asked for, or as their rows are staged
+/// Peer loss: the collector's; with it the data path starts anew (batch_client.hpp)
 caf::actor spawn_device_sampler(caf::actor_system& system, DeviceSamplerOptions options);
 
 }  // namespace troupe

@@ -20,6 +20,14 @@ struct CollectBatch {
   BatchTrace trace;
   std::uint64_t flow = 0;
   std::optional<Turn> turn = std::nullopt;  ///< As SampleBatch has it
+  /// Of rows that a device has: rows are staged for it, and the answer is StagedBatch. Null: ReadyBatch
+  std::shared_ptr<const RowSlots> slots = {};
+};
+
+/// From a collector to the device sampler that asked it.
+struct StagedBatch {
+  std::shared_ptr<Batch> batch;  ///< The receiver's
+  BatchTrace trace;
 };
 
 /// To a sampler, without an answer: this batch will be requested. Nothing depends on it.

@@ -39,8 +39,8 @@ std::uint64_t longest(const Part& part, EdgeDir dir) {
   return most;
 }
 
-/// Bytes of all features of a part.
-std::uint64_t feature_bytes(const PartitionedStore& store, PartId part) {
+/// Bytes of the features of a part's nodes.
+std::uint64_t node_feature_bytes(const PartitionedStore& store, PartId part) {
   const auto& info = store.info();
   const auto& partition = store.partition();
   const auto p = raw(part);
@@ -55,8 +55,18 @@ std::uint64_t feature_bytes(const PartitionedStore& store, PartId part) {
       add(info.node_types[type].features, partition.halo_nodes[type][p]);
     }
   }
+  return bytes;
+}
+
+/// Bytes of all features of a part.
+std::uint64_t feature_bytes(const PartitionedStore& store, PartId part) {
+  const auto& info = store.info();
+  const auto& partition = store.partition();
+  const auto p = raw(part);
+  std::uint64_t bytes = node_feature_bytes(store, part);
   for (std::size_t type = 0; type < info.edge_types.size(); ++type) {
-    add(info.edge_types[type].features, partition.edges[type][p]);
+    const auto& features = info.edge_types[type].features;
+    bytes = plus(bytes, features ? times(partition.edges[type][p], features->row_bytes()) : 0);
   }
   return bytes;
 }
@@ -95,6 +105,7 @@ Result<GraphFacts> facts_of(const Job& job) {
       TROUPE_ASSIGN_OR_RETURN(const auto bytes, bytes_in_memory(store, static_cast<PartId>(p)));
       facts.part_bytes.push_back(bytes);
       facts.weight_bytes.push_back(weight_bytes(store, static_cast<PartId>(p)));
+      facts.row_bytes.push_back(node_feature_bytes(store, static_cast<PartId>(p)));
     }
   } else if (store_kind(job.dataset.path) == StoreKind::graph &&
              job.sample.edge_dir == EdgeDir::in) {
@@ -162,7 +173,8 @@ bool is_for_programs(const Job& job) {
 
 /// The plan of a job's devices is printed behind that of its processes, whose memory it adds to.
 /// \errors those of device_plan(); out_of_memory: what a device holds for sure has no room
-Result<std::string> check_devices(Job job, const GraphInfo& graph, Plan& plan) {
+Result<std::string> check_devices(Job job, const GraphInfo& graph, const GraphFacts& facts,
+                                  Plan& plan) {
   decide_device(job);
   if (job.cluster.device.kind == DeviceKind::cpu) {
     return std::string();
@@ -171,9 +183,13 @@ Result<std::string> check_devices(Job job, const GraphInfo& graph, Plan& plan) {
   TROUPE_ASSIGN_OR_RETURN(const auto collect, collect_options(job, graph, BatchReader::trainer));
   TROUPE_ASSIGN_OR_RETURN(const auto devices, device_plan(job, plan.layout, sample, collect));
   const auto here = gpu::open_devices(job.cluster.device);  // an error: those of other hosts
-  const auto memory = memory_of_devices(devices, job, graph, plan, here ? here->get() : nullptr);
+  const auto memory =
+      memory_of_devices(devices, job, graph, plan, here ? here->get() : nullptr, facts.row_bytes);
   if (memory.copies > 0) {
     plan.memory.items.push_back({"copies of batches for the host", memory.copies});
+  }
+  if (memory.staged > 0) {
+    plan.memory.items.push_back({"rows of batches on their way to devices", memory.staged});
   }
   if (memory.pinned() > 0) {
     plan.memory.items.push_back({"pinned for devices", memory.pinned()});
@@ -223,7 +239,7 @@ ExitCode check_command(const CheckArguments& arguments) {
     return data_error(facts.error());
   }
   auto plan = make_plan(*job, *graph, *facts);
-  const auto devices = own ? std::string() : check_devices(*job, *graph, plan);
+  const auto devices = own ? std::string() : check_devices(*job, *graph, *facts, plan);
   fmt::print("{}{}", to_string(plan, *job), devices ? *devices : std::string());
   std::fflush(stdout);
   if (!devices) {

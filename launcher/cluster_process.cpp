@@ -17,6 +17,7 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <utility>
 
 namespace troupe {
 namespace {
@@ -280,6 +281,7 @@ Result<SpawnDataPath> ClusterProcess::device_path_of(Rank rank) {
     const auto name = "device sampler of " + owner;
     DeviceSamplerOptions options{.batches = batches,
                                  .collect = self->plan_->collect,
+                                 .slots = self->device_data_->slots(),
                                  .executor = self->runtime_.compute(),
                                  .trace = self->track(name)};
     const auto start = [&](DeviceSamplerOptions with) {
@@ -288,15 +290,18 @@ Result<SpawnDataPath> ClusterProcess::device_path_of(Rank rank) {
       return actor;
     };
     if (!self->plan_->devices.batches) {
-      return self->start_data_path(owner, [&](const caf::actor& collector) {
+      caf::actor gathers;
+      auto path = self->start_data_path(owner, [&](const caf::actor& collector) {
         options.rows_from_host = collector;
-        return start(options);
+        return gathers = start(options);
       });
+      path.behind = {gathers};
+      return path;
     }
     auto path = self->start_data_path(owner);
     options.sample = self->plan_->sample;
     options.on_host = path.samplers.front();
-    path.samplers = {start(options)};
+    path.behind = std::exchange(path.samplers, {start(options)});
     return path;
   });
 }
@@ -437,11 +442,14 @@ Status ClusterProcess::fill_devices() {
   if (!devices_ || !plan_->devices.rows || ranks.empty()) {
     return ok_status();
   }
+  gpu::DeviceData::PartsHere parts;
+  for (const auto& [id, part] : context_->parts) {
+    parts.push_back(part);
+  }
   TROUPE_ASSIGN_OR_RETURN(
-      device_data_,
-      gpu::DeviceData::create(devices_, ranks, *plan_->graph, *context_->local_part(PartId{0}),
-                              data_options(plan_->devices, plan_->job, plan_->sample,
-                                           *plan_->collect, *devices_, ranks)));
+      device_data_, gpu::DeviceData::create(devices_, ranks, *plan_->graph, parts,
+                                            data_options(plan_->devices, plan_->job, plan_->sample,
+                                                         *plan_->collect, *devices_, ranks)));
   if (const auto text = device_data_->text(); !text.empty() && hooks_->say) {
     hooks_->say(fmt::format("{}: {}", plan().name, text));
   }

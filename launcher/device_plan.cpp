@@ -23,25 +23,36 @@ Status check_rows_there(const Job& job, const Layout& layout, const CollectOptio
                  "batches on a device: learned rows (\"embedding\") are not built yet for them\n"
                  "try: sample.on \"host\"");
   }
-  if (job.partition.parts != 1) {
-    return Error(Errc::unimplemented,
-                 fmt::format("batches on a device: a graph of {} parts is not built yet\ntry: "
-                             "partition.parts 1, with cluster.replicas as many as hosts",
-                             job.partition.parts));
-  }
   for (std::uint32_t rank = 0; rank < job.cluster.world(); ++rank) {
-    const auto& process = layout.at(layout.process_of(Rank{rank}));
-    const bool has_graph = std::ranges::find(process.maps, PartId{0}) != process.maps.end();
-    if (!has_graph || !layout.samplers_of(Rank{rank}).empty()) {
-      return Error(
-          Errc::failed_precondition,
-          fmt::format("batches on a device: expected the graph in the process of rank {}, "
-                      "{}\ntry: placement \"collocated\", and cluster.replicas as many as "
-                      "hosts",
-                      rank, has_graph ? "whose batches others make" : "which has no part"));
+    if (!layout.samplers_of(Rank{rank}).empty()) {
+      return Error(Errc::failed_precondition,
+                   fmt::format("batches on a device: expected a rank that makes its own batches, "
+                               "other processes make those of rank {}\ntry: placement "
+                               "\"collocated\"",
+                               rank));
     }
   }
   return gpu::check_device_rows(collect);
+}
+
+/// \errors failed_precondition, unimplemented: why the host samples and stages rows, where devices gather them
+Status check_graph_there(const Job& job, const Layout& layout, const CollectOptions& collect) {
+  if (job.partition.parts != 1) {
+    return Error(Errc::unimplemented,
+                 fmt::format("sampling on a device: a graph of {} parts is not built yet\ntry: "
+                             "partition.parts 1, with cluster.replicas as many as hosts; or "
+                             "sample.on \"auto\", with which devices gather the rows",
+                             job.partition.parts));
+  }
+  for (std::uint32_t rank = 0; rank < job.cluster.world(); ++rank) {
+    if (layout.at(layout.process_of(Rank{rank})).maps.empty()) {
+      return Error(Errc::failed_precondition,
+                   fmt::format("sampling on a device: expected the graph in the process of rank "
+                               "{}, which has no part\ntry: cluster.replicas as many as hosts",
+                               rank));
+    }
+  }
+  return gpu::check_rows_of_whole_graph(collect);
 }
 
 /// Rows and lists are on devices for batches that these gather and sample.
@@ -72,6 +83,8 @@ Result<DevicePlan> device_plan(const Job& job, const Layout& layout, const Sampl
   } else {
     auto possible = check_rows_there(job, layout, collect);
     plan.rows = possible.ok();
+    possible = possible ? check_graph_there(job, layout, collect) : possible;
+    plan.staged = plan.rows && !possible;
     possible = possible ? gpu::check_device_sampling(sample) : possible;
     plan.batches = possible.ok();
     if (!possible && job.sample.on == SampleOn::device) {
@@ -90,7 +103,7 @@ Result<DevicePlan> device_plan(const Job& job, const Layout& layout, const Sampl
 void plan_memory(DevicePlan& plan, const Job& job, const GraphInfo& graph, const PartHeat& heat) {
   if (plan.rows) {
     const auto of_job = make_plan(job, graph);
-    const DeviceFacts facts{.rows = true, .batches = plan.batches};
+    const DeviceFacts facts{.rows = true, .batches = plan.batches, .staged = plan.staged};
     plan.heat = heat;
     plan.reserved_per_rank = device_memory(job, graph, of_job, facts).reserved();
   }
@@ -108,8 +121,12 @@ gpu::DeviceDataOptions data_options(const DevicePlan& plan, const Job& job,
   for (const auto& [device, count] : ranks_of) {
     most = std::max(most, count);
   }
+  gpu::FeaturePlan features = gpu::feature_plan(collect, job.features.normalize);
+  if (plan.staged) {
+    features = {.normalize = job.features.normalize, .staged = true};
+  }
   return {.sample = plan.batches ? std::move(sample) : nullptr,
-          .features = gpu::feature_plan(collect, job.features.normalize),
+          .features = std::move(features),
           .topology = job.sample.pinned_lists ? gpu::Topology::pinned : gpu::Topology::device,
           .budget = job.features.device_budget,
           .heat = plan.heat,
@@ -117,9 +134,13 @@ gpu::DeviceDataOptions data_options(const DevicePlan& plan, const Job& job,
 }
 
 DeviceMemory memory_of_devices(const DevicePlan& plan, const Job& job, const GraphInfo& graph,
-                               const Plan& of_job, gpu::Devices* here) {
+                               const Plan& of_job, gpu::Devices* here,
+                               std::vector<std::uint64_t> part_rows) {
   const auto& choice = job.cluster.device;
-  DeviceFacts facts{.rows = plan.rows, .batches = plan.batches};
+  DeviceFacts facts{.rows = plan.rows,
+                    .batches = plan.batches,
+                    .staged = plan.staged,
+                    .part_rows = std::move(part_rows)};
   if (choice.kind == DeviceKind::emulated) {
     facts.devices = choice.count;
     facts.memory_bytes = choice.memory_bytes > 0 ? choice.memory_bytes : emulated_memory_bytes;
@@ -142,8 +163,11 @@ std::string device_text(const Job& job, const DevicePlan& plan, const gpu::Found
   }
   std::string by_host;
   if (!plan.batches) {
+    const bool elsewhere = job.partition.parts > 1 || job.cluster.hosts > 1;
     by_host += plan.rows
-                   ? fmt::format(", gathers rows; the host samples batches ({})", plan.why_not)
+                   ? fmt::format(", gathers rows; the host samples batches{} ({})",
+                                 plan.staged && elsewhere ? " and stages rows of other parts" : "",
+                                 plan.why_not)
                    : fmt::format("; the host makes batches ({})", plan.why_not);
   }
   if (!job.embedding.empty()) {

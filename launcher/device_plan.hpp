@@ -14,14 +14,16 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 namespace troupe {
 
 struct DevicePlan {
   bool learns = false;       ///< Ranks' learners work there
   bool rows = false;         ///< and rows of their batches are gathered there
+  bool staged = false;       ///< with rows that the host stages, as a device has not all of them
   bool batches = false;      ///< and their batches are sampled there, too
-  std::string why_not = {};  ///< else: why the host does
+  std::string why_not = {};  ///< else: why the host samples, or does all of it
   // Where rows are gathered on devices:
   PartHeat heat = {};                   ///< Of the store
   std::uint64_t reserved_per_rank = 0;  ///< Bytes of a device beside lists and rows, at most
@@ -45,10 +47,12 @@ gpu::DeviceDataOptions data_options(const DevicePlan& plan, const Job& job,
                                     const CollectOptions& collect, const gpu::Devices& devices,
                                     std::span<const Rank> ranks);
 /// What a run's devices hold, as `check` prints it.
-/// \param here  devices of this host, or null
+/// \param here       devices of this host, or null
+/// \param part_rows  [parts] bytes of features of each part's nodes; empty: not known
 /// \requires plan.learns
 DeviceMemory memory_of_devices(const DevicePlan& plan, const Job& job, const GraphInfo& graph,
-                               const Plan& of_job, gpu::Devices* here);
+                               const Plan& of_job, gpu::Devices* here,
+                               std::vector<std::uint64_t> part_rows = {});
 
 /// For the start of a run and its report; empty: all is done on CPUs, as the job says.
 /// \param here  what this host has; of emulated devices not needed

@@ -3,6 +3,8 @@
 /// Arrays with values of the host: in a device's memory, or in pinned memory of the host.
 #include "gpu/base/array.hpp"
 
+#include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <span>
 
@@ -20,6 +22,22 @@ Array<T> pinned_array(Stream& on, std::span<const T> values) {
   auto result = on.template host_array<T>(values.size());
   if (!values.empty() && !on.failed()) {
     std::memcpy(result.data(), values.data(), values.size_bytes());
+  }
+  return result;
+}
+
+/// The same of pieces, one after the other.
+/// \param bytes  of all of them
+template <class Stream>
+Array<std::byte> pinned_pieces(Stream& on, std::span<const std::span<const std::byte>> pieces,
+                               std::uint64_t bytes) {
+  auto result = on.template host_array<std::byte>(bytes);
+  auto* at = result.data();
+  for (const auto& piece : pieces) {
+    if (!piece.empty() && !on.failed()) {
+      std::memcpy(at, piece.data(), piece.size_bytes());
+      at += piece.size_bytes();
+    }
   }
   return result;
 }

@@ -3,6 +3,7 @@
 /// Rows of batches on a device, whichever it is.
 #include "gpu/feature/gather_rows.hpp"
 #include "runtime/feature/batch.hpp"
+#include "runtime/feature/staged_rows.hpp"
 
 #include <cstdint>
 #include <functional>
@@ -26,6 +27,10 @@ class DeviceRowSource {
   /// Copies a batch that the host sampled to the device, for gather(). Does not wait.
   /// Borrows: `batch`, until gather() or another call waits
   virtual DeviceBatch upload(const SampledBatch& batch) = 0;
+  /// The same of one whose rows are staged, for tables of the same slots (features_of_parts()). The batch
+  /// there has slots in the place of ids.
+  /// Borrows: both
+  virtual DeviceBatch upload(const SampledBatch& batch, const StagedRows& staged) = 0;
   /// Gathers the rows of a batch of the same device. Waits, so that both may be dropped in any order.
   /// Seeds of several types have no labels.
   /// \requires the batch has entry numbers of the types whose features are wanted

@@ -10,8 +10,9 @@ namespace troupe::gpu {
 namespace {
 
 /// \param rows  that the table must have
-Result<TableArrays> table_of(const FeatureInfo& info, const std::optional<FeatureTable>& table,
-                             std::uint64_t rows, std::string_view what) {
+Result<std::span<const std::byte>> piece_of(const FeatureInfo& info,
+                                            const std::optional<FeatureTable>& table,
+                                            std::uint64_t rows, std::string_view what) {
   const auto bytes = rows * info.row_bytes();
   const auto found = table && table->row_bytes() == info.row_bytes() ? table->data.bytes.size() : 0;
   if (found != bytes) {
@@ -20,8 +21,22 @@ Result<TableArrays> table_of(const FeatureInfo& info, const std::optional<Featur
                              "found {}",
                              rows, what, bytes, found));
   }
-  return TableArrays{.info = info,
-                     .rows = table ? table->data.bytes : std::span<const std::byte>()};
+  return table ? table->data.bytes : std::span<const std::byte>();
+}
+
+Result<TableArrays> table_of(const FeatureInfo& info, const std::optional<FeatureTable>& table,
+                             std::uint64_t rows, std::string_view what) {
+  TROUPE_ASSIGN_OR_RETURN(const auto piece, piece_of(info, table, rows, what));
+  return TableArrays{.info = info, .pieces = {piece}};
+}
+
+void take_normalization(const NodeTypeInfo& type, Normalize normalize, TableArrays& table) {
+  table.normalize = normalize;
+  if (normalize == Normalize::column) {
+    const ColumnScale scale(*type.column_stats);
+    table.means.assign(scale.means().begin(), scale.means().end());
+    table.divisors.assign(scale.divisors().begin(), scale.divisors().end());
+  }
 }
 
 Result<FeatureArrays::Nodes> nodes_for_device(const NodeTypeInfo& type, const PartNodes& part,
@@ -37,12 +52,7 @@ Result<FeatureArrays::Nodes> nodes_for_device(const NodeTypeInfo& type, const Pa
   if (type.features) {
     TROUPE_ASSIGN_OR_RETURN(nodes.features,
                             table_of(*type.features, part.features, type.count, type.name));
-    nodes.features.normalize = plan.normalize;
-  }
-  if (type.features && plan.normalize == Normalize::column) {
-    const ColumnScale scale(*type.column_stats);
-    nodes.features.means.assign(scale.means().begin(), scale.means().end());
-    nodes.features.divisors.assign(scale.divisors().begin(), scale.divisors().end());
+    take_normalization(type, plan.normalize, nodes.features);
   }
   if (plan.original_ids) {
     nodes.original_ids = part.original_ids;
@@ -56,8 +66,11 @@ Result<FeatureArrays::Nodes> nodes_for_device(const NodeTypeInfo& type, const Pa
 }
 
 std::uint64_t table_bytes(const TableArrays& table) {
-  return table.rows.size_bytes() +
-         (table.means.size() + table.divisors.size()) * std::uint64_t{sizeof(float)};
+  std::uint64_t rows = 0;
+  for (const auto& piece : table.pieces) {
+    rows += piece.size_bytes();
+  }
+  return rows + (table.means.size() + table.divisors.size()) * std::uint64_t{sizeof(float)};
 }
 
 }  // namespace
@@ -93,6 +106,54 @@ Result<FeatureArrays> features_for_device(const GraphInfo& graph, const Part& pa
     }
   }
   return arrays;
+}
+
+Result<FeatureArrays> features_of_parts(const GraphInfo& graph,
+                                        std::span<const std::shared_ptr<const Part>> parts,
+                                        const FeaturePlan& plan) {
+  FeatureArrays arrays;
+  arrays.nodes.resize(graph.node_types.size());
+  arrays.edges.resize(graph.edge_types.size());
+  for (std::size_t t = 0; t < graph.node_types.size(); ++t) {
+    const auto& type = graph.node_types[t];
+    TROUPE_RETURN_IF_ERROR(RowDecoder::create(type, plan.normalize));
+    if (!type.features) {
+      continue;
+    }
+    auto& table = arrays.nodes[t].features;
+    table.info = *type.features;
+    take_normalization(type, plan.normalize, table);
+    for (const auto& part : parts) {
+      const auto& nodes = part->nodes[t];
+      TROUPE_ASSIGN_OR_RETURN(const auto rows,
+                              piece_of(*type.features, nodes.features, nodes.count, type.name));
+      table.pieces.push_back(rows);
+    }
+    for (const auto& part : parts) {
+      const auto& nodes = part->nodes[t];
+      TROUPE_ASSIGN_OR_RETURN(
+          const auto rows,
+          piece_of(*type.features, nodes.halo_features,
+                   nodes.halo_features ? nodes.halo_ids.size() : 0, "a halo's " + type.name));
+      table.pieces.push_back(rows);
+    }
+  }
+  return arrays;
+}
+
+std::vector<std::vector<std::uint64_t>> rows_of_pieces(
+    const GraphInfo& graph, std::span<const std::shared_ptr<const Part>> parts) {
+  std::vector<std::vector<std::uint64_t>> rows(graph.node_types.size());
+  for (std::size_t t = 0; t < rows.size(); ++t) {
+    const bool has_rows = graph.node_types[t].features.has_value();
+    for (const auto& part : parts) {
+      rows[t].push_back(has_rows ? part->nodes[t].count : 0);
+    }
+    for (const auto& part : parts) {
+      rows[t].push_back(part->nodes[t].halo_features ? part->nodes[t].halo_ids.size() : 0);
+    }
+  }
+  return rows;
 }
 
 }  // namespace troupe::gpu

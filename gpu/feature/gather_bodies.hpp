@@ -62,13 +62,23 @@ struct ScaledByColumn {
   }
 };
 
-/// A table in two pieces: its first rows in the device's memory, the others in pinned memory of the
-/// host, which is larger and behind a slower bus.
+/// A table in three pieces: its first rows in the device's memory, others in pinned memory of the host,
+/// which is larger and behind a slower bus, and those that came with one batch, in the device's memory.
 template <class StoredT>
 struct TieredTable {
-  const StoredT* near;      ///< [near_rows, cols]
-  const StoredT* far;       ///< [all rows - near_rows, cols]; not read where no row is there
-  std::uint64_t near_rows;  ///< Any number from all rows on: they are all near
+  const StoredT* near;    ///< [far_begin, cols]
+  const StoredT* far;     ///< [staged_begin - far_begin, cols]; not read where no row is there
+  const StoredT* staged;  ///< [rows of the batch from staged_begin on, cols]; the same
+  std::uint64_t far_begin;
+  std::uint64_t staged_begin;
+
+  /// \param at  place of the row, over all three
+  TROUPE_HD const StoredT* row(std::uint64_t at, std::uint64_t cols) const {
+    if (at < far_begin) {
+      return near + at * cols;
+    }
+    return at < staged_begin ? far + (at - far_begin) * cols : staged + (at - staged_begin) * cols;
+  }
 };
 
 /// Rows of a table that are gathered.
@@ -79,17 +89,13 @@ struct TableRows {
   const std::uint64_t* index;  ///< [rows] places in the table
   std::uint64_t cols;
 
-  TROUPE_HD const Stored* row(std::size_t i) const {
-    const std::uint64_t at = index[i];
-    return at < table.near_rows ? table.near + at * cols
-                                : table.far + (at - table.near_rows) * cols;
-  }
+  TROUPE_HD const Stored* row(std::size_t i) const { return table.row(index[i], cols); }
 };
 
 /// A table that is all in the device's memory.
 template <class T>
 TieredTable<T> near_table(const T* rows) {
-  return {rows, nullptr, ~std::uint64_t{0}};
+  return {rows, nullptr, nullptr, ~std::uint64_t{0}, ~std::uint64_t{0}};
 }
 
 /// divisors[row] = max(sum, 1), the sum in float64 over the columns in order.

@@ -23,15 +23,18 @@ struct DeviceTable {
   FeatureInfo info{.cols = 0};  ///< No columns: no table
   Normalize normalize = Normalize::none;
   std::uint64_t near_rows = 0;  ///< The first so many are in `near`
+  std::uint64_t far_rows = 0;   ///< The next so many are in `far`
   Array<std::byte> near = {};
   Array<std::byte> far = {};  ///< In pinned memory of the host
   Array<float> means = {};
   Array<float> divisors = {};
 
+  /// \param staged  rows of a batch that follow the table's
   template <class Stored>
-  TieredTable<Stored> as() const {
+  TieredTable<Stored> as(const Array<std::byte>& staged) const {
     return {reinterpret_cast<const Stored*>(near.data()),
-            reinterpret_cast<const Stored*>(far.data()), near_rows};
+            reinterpret_cast<const Stored*>(far.data()),
+            reinterpret_cast<const Stored*>(staged.data()), near_rows, near_rows + far_rows};
   }
 };
 
@@ -68,10 +71,11 @@ struct DeviceBatchRows {
 };
 
 /// Rows of a table, decoded and normalized.
-/// \param index  on the device: [rows] places in the table
+/// \param index   on the device: [rows] places in the table, and from its end on in `staged`
+/// \param staged  rows that came with the batch; none
 template <class Stream>
 DeviceRows gather_rows(Stream& on, const DeviceTable& table, const std::uint64_t* index,
-                       std::uint64_t rows) {
+                       std::uint64_t rows, const Array<std::byte>& staged = {}) {
   DeviceRows out{on.template array<float>(rows * table.info.cols), rows, table.info.cols};
   const auto cols = table.info.cols;
   if (on.failed() || rows * cols == 0) {
@@ -79,7 +83,7 @@ DeviceRows gather_rows(Stream& on, const DeviceTable& table, const std::uint64_t
   }
   const auto gather = [&]<class Decode, class Scale>(const Decode& decode, const Scale& scale) {
     using Stored = typename Decode::Stored;
-    const TableRows<Stored> from{table.as<Stored>(), index, cols};
+    const TableRows<Stored> from{table.as<Stored>(staged), index, cols};
     const auto launch = [&](std::size_t packs, auto body) {
       table.far.empty() ? on.for_rows(rows, packs, body) : on.for_rows_beside(rows, packs, body);
     };
@@ -97,7 +101,7 @@ DeviceRows gather_rows(Stream& on, const DeviceTable& table, const std::uint64_t
       gather(decode, ScaledByColumn{table.means.data(), table.divisors.data()});
     } else if (table.normalize == Normalize::row) {
       const auto divisors = on.template array<float>(rows);
-      const TableRows<Stored> from{table.as<Stored>(), index, cols};
+      const TableRows<Stored> from{table.as<Stored>(staged), index, cols};
       on.for_each(rows, FindRowDivisor<Decode>{from, decode, divisors.data()});
       gather(decode, DividedByRow{divisors.data()});
     } else {
@@ -132,8 +136,42 @@ Array<T> gather_values(Stream& on, const Array<T>& table, std::uint64_t cols,
   return out;
 }
 
+/// Copies the first rows of each piece of a table to the device, the others to pinned memory. Waits for
+/// nothing.
+/// \param near    [pieces] rows that the device has
+/// \param beside  the same table with the same split on another device, or null
+template <class Stream>
+DeviceTable upload_table(Stream& on, const TableArrays& table, std::span<const std::uint64_t> near,
+                         const DeviceTable* beside) {
+  DeviceTable to{.info = table.info, .normalize = table.normalize};
+  const auto row_bytes = table.info.row_bytes();
+  std::vector<std::span<const std::byte>> near_pieces;
+  std::vector<std::span<const std::byte>> far_pieces;
+  std::uint64_t far_bytes = 0;
+  for (std::size_t p = 0; p < table.pieces.size(); ++p) {
+    const auto end = std::min(near[p] * row_bytes, table.pieces[p].size_bytes());
+    near_pieces.push_back(table.pieces[p].first(end));
+    far_pieces.push_back(table.pieces[p].subspan(end));
+    to.near_rows += row_bytes == 0 ? 0 : end / row_bytes;
+    far_bytes += far_pieces.back().size_bytes();
+  }
+  to.far_rows = row_bytes == 0 ? 0 : far_bytes / row_bytes;
+  to.near = on.template array<std::byte>(to.near_rows * row_bytes);
+  auto* at = to.near.data();
+  for (std::size_t p = 0; p < near_pieces.size() && !on.failed(); ++p) {
+    on.upload(near_pieces[p].data(), at, near_pieces[p].size_bytes());
+    at += near_pieces[p].size_bytes();
+  }
+  if (far_bytes > 0) {
+    to.far = beside != nullptr ? beside->far : pinned_pieces(on, far_pieces, far_bytes);
+  }
+  to.means = uploaded_array(on, std::span<const float>(table.means));
+  to.divisors = uploaded_array(on, std::span<const float>(table.divisors));
+  return to;
+}
+
 /// Copies tables: their first rows to the device, the others to pinned memory. Waits.
-/// \param near    rows by type that the device has
+/// \param near    rows by type and piece that the device has
 /// \param beside  the same tables with the same split on another device of the process, or null: pinned
 ///   memory is shared with it
 /// \errors those of the stream
@@ -146,18 +184,13 @@ Result<DeviceFeatures> upload_features(Stream& on, const FeatureArrays& arrays,
     features.bytes += values.size_bytes();
     return uploaded_array(on, values);
   };
-  const auto placed = [&](const TableArrays& table, std::uint64_t near_rows,
+  const auto placed = [&](const TableArrays& table, std::span<const std::uint64_t> near_rows,
                           const DeviceTable* other) {
-    DeviceTable to{.info = table.info, .normalize = table.normalize, .near_rows = near_rows};
-    const auto end = std::min(near_rows * table.info.row_bytes(), table.rows.size_bytes());
-    to.near = counted(table.rows.first(end));
-    features.row_bytes += end;
-    if (const auto rest = table.rows.subspan(end); !rest.empty()) {
-      to.far = other != nullptr ? other->far : pinned_array(on, rest);
-      features.pinned_bytes += rest.size_bytes();
-    }
-    to.means = counted(std::span<const float>(table.means));
-    to.divisors = counted(std::span<const float>(table.divisors));
+    auto to = upload_table(on, table, near_rows, other);
+    features.row_bytes += to.near_rows * table.info.row_bytes();
+    features.pinned_bytes += to.far_rows * table.info.row_bytes();
+    features.bytes +=
+        to.near_rows * table.info.row_bytes() + to.means.size_bytes() + to.divisors.size_bytes();
     return to;
   };
   for (std::size_t type = 0; type < arrays.nodes.size(); ++type) {
@@ -168,14 +201,15 @@ Result<DeviceFeatures> upload_features(Stream& on, const FeatureArrays& arrays,
          nodes.target_cols});
   }
   for (std::size_t type = 0; type < arrays.edges.size(); ++type) {
-    features.edges.push_back(
-        placed(arrays.edges[type], near.edges[type], beside ? &beside->edges[type] : nullptr));
+    features.edges.push_back(placed(arrays.edges[type], {&near.edges[type], 1},
+                                    beside ? &beside->edges[type] : nullptr));
   }
   TROUPE_RETURN_IF_ERROR(on.finish());
   return Result<DeviceFeatures>(std::move(features));
 }
 
-/// Launches the work for a batch; does not wait. Seeds of several types have no labels.
+/// Launches the work for a batch; does not wait. Seeds of several types have no labels, and those of a
+/// batch with slots none here.
 /// \requires `on` has waited for the batch, which has entry numbers of the types whose features are
 ///   wanted
 template <class Stream>
@@ -185,7 +219,10 @@ DeviceBatchRows gather_batch(Stream& on, const DeviceFeatures& features, const D
   for (std::size_t type = 0; type < features.nodes.size(); ++type) {
     const auto& from = features.nodes[type];
     const auto& nodes = batch.nodes[type];
-    rows.nodes.push_back(gather_rows(on, from.features, nodes.ids.data(), nodes.count()));
+    const bool staged = !nodes.slots.empty();
+    rows.nodes.push_back(gather_rows(on, from.features,
+                                     staged ? nodes.slots.data() : nodes.ids.data(), nodes.count(),
+                                     nodes.staged));
     if (!from.original_ids.empty()) {
       rows.original_ids[type] =
           gather_values(on, from.original_ids, 1, nodes.ids.data(), nodes.count());
@@ -201,10 +238,10 @@ DeviceBatchRows gather_batch(Stream& on, const DeviceFeatures& features, const D
     rows.edges.push_back(gather_rows(on, features.edges[type], edges.entries.data(),
                                      wanted ? edges.sources.size() : 0));
   }
-  if (batch.mixed_seeds) {
+  const auto& labels = features.nodes[raw(batch.seed_type)];
+  if (batch.mixed_seeds || (labels.labels.empty() && labels.targets.empty())) {
     return rows;
   }
-  const auto& labels = features.nodes[raw(batch.seed_type)];
   const auto seeds = batch.seed_index.size();
   const auto index = on.template array<std::uint64_t>(seeds);
   on.for_each(seeds, FindSeedNode{batch.nodes[raw(batch.seed_type)].ids.data(),

@@ -28,6 +28,25 @@ void each_row_array(const DeviceBatchRows& from, bool features, Batch& to, Take 
   put(from.targets, to.targets);
 }
 
+/// Copies slots and staged rows of a batch, all at once. Does not wait.
+/// Borrows: `from`, until the work is done
+template <class Stream>
+void upload_staged(Stream& on, const StagedRows& from, DeviceBatch& to) {
+  const auto block = on.template array<std::byte>(from.size_bytes);
+  if (on.failed()) {
+    return;
+  }
+  on.upload(from.block.data(), block.data(), from.size_bytes);
+  for (std::size_t t = 0; t < from.types.size(); ++t) {
+    const auto& of = from.types[t];
+    to.nodes[t].slots = block.template piece<std::uint64_t>(of.slots_begin, of.rows);
+    if (of.staged > 0) {
+      to.nodes[t].staged =
+          block.template piece<std::byte>(of.staged_begin, of.staged * of.row_bytes);
+    }
+  }
+}
+
 /// Launches copies of a batch's rows to the host. \returns what puts them into the batch; see
 ///   DeviceRowSource::fetch()
 template <class Stream>
@@ -65,6 +84,12 @@ class StreamRows : public DeviceRowSource {
   ~StreamRows() override { on_.drain(); }
 
   DeviceBatch upload(const SampledBatch& batch) override { return upload_batch(on_, batch); }
+
+  DeviceBatch upload(const SampledBatch& batch, const StagedRows& staged) override {
+    auto there = upload_batch(on_, batch, false);
+    upload_staged(on_, staged, there);
+    return there;
+  }
 
   DeviceBatchRows start_gather(const DeviceBatch& batch) override {
     return gather_batch(on_, *features_, batch);

@@ -40,10 +40,9 @@ void count_tiers(const Batch& batch, const NearRows& near, BatchOnDevice& result
   }
 }
 
-std::shared_ptr<const BatchOnDevice> on_device(const std::shared_ptr<const Held>& held,
-                                               const NearRows& near, const Batch& batch) {
+std::shared_ptr<BatchOnDevice> on_device(const std::shared_ptr<const Held>& held,
+                                         const Batch& batch) {
   auto result = std::make_shared<BatchOnDevice>();
-  count_tiers(batch, near, *result);
   for (const DeviceRows& of_type : held->rows.nodes) {
     result->features.push_back({of_type.values.data(), of_type.rows, of_type.cols});
   }
@@ -60,7 +59,7 @@ std::shared_ptr<const BatchOnDevice> on_device(const std::shared_ptr<const Held>
     both(batch.sampled->edges[e].offsets, held->sampled.edges[e].offsets);
     both(batch.sampled->edges[e].sources, held->sampled.edges[e].sources);
     both(batch.sampled->edges[e].weights, held->sampled.edges[e].weights);
-    if (e < batch.edge_features.size()) {
+    if (e < batch.edge_features.size() && e < held->rows.edges.size()) {
       both(batch.edge_features[e].view().flat(), held->rows.edges[e].values);
     }
   }
@@ -77,13 +76,17 @@ Error not_on_device(const char* what) {
 
 Status check_device_batches(const SampleOptions& sample, const CollectOptions& collect) {
   TROUPE_RETURN_IF_ERROR(check_device_sampling(sample));
+  return check_rows_of_whole_graph(collect);
+}
+
+Status check_rows_of_whole_graph(const CollectOptions& collect) {
+  if (!collect.columns.empty()) {
+    return not_on_device("named columns");
+  }
   return check_device_rows(collect);
 }
 
 Status check_device_rows(const CollectOptions& collect) {
-  if (!collect.columns.empty()) {
-    return not_on_device("named columns");
-  }
   if (collect.source.kind != RowSource::Kind::features || collect.seeds_only) {
     return not_on_device("rows of tensors, or of seeds alone,");
   }
@@ -102,6 +105,7 @@ FeaturePlan feature_plan(const CollectOptions& collect, Normalize normalize) {
 
 Result<DeviceBatches::Rest> DeviceBatches::make(BatchKey key, const BatchSeeds& seeds,
                                                 DigestMode digest) {
+  const std::lock_guard lock(mutex_);
   TROUPE_ASSIGN_OR_RETURN(auto made, sampler_->sample(key, seeds));
   auto copied = sampler_->fetch(made);
   auto rest = with_rows(
@@ -113,6 +117,7 @@ Result<DeviceBatches::Rest> DeviceBatches::make(BatchKey key, const BatchSeeds& 
 
 Result<DeviceBatches::Rest> DeviceBatches::collect(std::shared_ptr<const SampledBatch> sampled,
                                                    DigestMode digest) {
+  const std::lock_guard lock(mutex_);
   auto there = rows_->upload(*sampled);
   return with_rows([sampled] { return sampled; }, std::move(there), digest);
 }
@@ -134,8 +139,47 @@ Result<DeviceBatches::Rest> DeviceBatches::with_rows(Sampled sampled, DeviceBatc
     for (BatchRows& of_type : batch.rows) {
       of_type.features = {};
     }
-    batch.on_device = on_device(held, near, batch);
+    const auto on = on_device(held, batch);
+    count_tiers(batch, near, *on);
+    batch.on_device = on;
     return batch;
+  });
+}
+
+Result<DeviceBatches::Rest> DeviceBatches::place(std::shared_ptr<Batch> batch, DigestMode digest) {
+  const std::lock_guard lock(mutex_);
+  auto there = rows_->upload(*batch->sampled, *batch->staged);
+  auto rows = rows_->start_gather(there);
+  std::function<void(Batch&)> put;
+  if (digest == DigestMode::full) {
+    put = rows_->fetch(rows, true);
+  }
+  TROUPE_RETURN_IF_ERROR(rows_->wait());
+  for (auto& nodes : there.nodes) {  // They are read once, the batch stays until it was trained on
+    nodes.slots = {};
+    nodes.staged = {};
+  }
+  const auto held = std::make_shared<const Held>(Held{std::move(there), std::move(rows)});
+  return Rest([held, batch = std::move(batch), put = std::move(put), digest] {
+    const auto staged = std::exchange(batch->staged, nullptr);
+    if (put) {
+      Batch copied;
+      put(copied);
+      for (std::size_t type = 0; type < batch->rows.size(); ++type) {
+        batch->rows[type].features = std::move(copied.rows[type].features);
+      }
+    }
+    if (digest != DigestMode::off) {
+      batch->digest = {digest, digest_batch(*batch, digest)};
+    }
+    for (BatchRows& of_type : batch->rows) {
+      of_type.features = {};
+    }
+    const auto on = on_device(held, *batch);
+    on->rows_device = staged->rows_near;
+    on->rows_pinned = staged->rows_far;
+    batch->on_device = on;
+    return std::move(*batch);
   });
 }
 

@@ -10,20 +10,25 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
 
 namespace troupe::gpu {
 
 /// Whether batches can be made on a device.
 /// \errors unimplemented: what has no kernel yet
 Status check_device_batches(const SampleOptions& sample, const CollectOptions& collect);
-/// Whether rows of batches can be gathered on a device, whoever samples.
+/// Whether rows of batches can be gathered on a device, whoever samples and has the rows.
 /// \errors unimplemented: what has no kernel yet
 Status check_device_rows(const CollectOptions& collect);
+/// Whether it can be without help of the host, for a graph that is there whole.
+/// \errors unimplemented: what has no kernel yet
+Status check_rows_of_whole_graph(const CollectOptions& collect);
 /// \requires check_device_rows()
 FeaturePlan feature_plan(const CollectOptions& collect, Normalize normalize);
 
 /// Lifecycle: an error of the device ends it: each later call returns that error
-/// Threads:   one at a time
+/// Threads:   any; one batch at a time. A data path that starts anew may make its first one while the
+///   last one of its predecessor is still made
 class DeviceBatches {
  public:
   /// Both on the same device, of the same part and of the options that make() is for.
@@ -43,12 +48,17 @@ class DeviceBatches {
   /// The same of a batch that the host sampled.
   /// \requires the batch has entry numbers of the types whose features are wanted
   Result<Rest> collect(std::shared_ptr<const SampledBatch> sampled, DigestMode digest);
+  /// The same of one that the host collected but for rows of features of nodes, which it has staged for
+  /// the slots of this device's rows. Features of edges and columns stay on the host.
+  /// \param batch  not to be used by others until Rest was called
+  Result<Rest> place(std::shared_ptr<Batch> batch, DigestMode digest);
 
  private:
   using Sampled = std::function<std::shared_ptr<const SampledBatch>()>;
   /// \param sampled  makes the host's batch once the sampler was waited for
   Result<Rest> with_rows(Sampled sampled, DeviceBatch there, DigestMode digest);
 
+  std::mutex mutex_;
   std::unique_ptr<DeviceSampler> sampler_;
   std::unique_ptr<DeviceRowSource> rows_;
 };

@@ -10,19 +10,61 @@
 
 namespace troupe::gpu {
 
+namespace {
+
+/// [type][piece] profiles of the parts of a process, and none of their halos.
+PartHeat heat_of_pieces(const PartHeat& heat, const DeviceData::PartsHere& parts) {
+  PartHeat of;
+  for (const auto& by_part : heat.mean) {
+    auto& pieces = of.mean.emplace_back();
+    for (const auto& part : parts) {
+      pieces.push_back(by_part[raw(part->id)]);
+    }
+    pieces.resize(2 * parts.size());
+  }
+  return of;
+}
+
+}  // namespace
+
 Result<std::shared_ptr<const DeviceData>> DeviceData::create(std::shared_ptr<Devices> devices,
                                                              std::span<const Rank> ranks,
                                                              const GraphInfo& graph,
-                                                             const Part& part,
+                                                             const PartsHere& parts,
                                                              const DeviceDataOptions& options) {
-  TROUPE_ASSIGN_OR_RETURN(const auto tables, features_for_device(graph, part, options.features));
+  const auto& plan = options.features;
   std::shared_ptr<DeviceData> data(new DeviceData(std::move(devices), options));
+  TieredTables tables{.graph = graph, .edge_features = plan.edge_features};
+  if (plan.staged) {
+    TROUPE_ASSIGN_OR_RETURN(const auto arrays, features_of_parts(graph, parts, plan));
+    tables.nodes = rows_of_pieces(graph, parts);
+    TROUPE_RETURN_IF_ERROR(
+        data->put_features(ranks, tables, heat_of_pieces(options.heat, parts), arrays));
+    data->number_rows(parts, tables);
+    return std::shared_ptr<const DeviceData>(std::move(data));
+  }
+  const Part& part = *parts.front();
+  TROUPE_ASSIGN_OR_RETURN(const auto arrays, features_for_device(graph, part, plan));
   if (options.sample) {
     TROUPE_ASSIGN_OR_RETURN(const auto lists, arrays_for_device(graph, part, *options.sample));
     TROUPE_RETURN_IF_ERROR(data->put_lists(ranks, lists));
   }
-  TROUPE_RETURN_IF_ERROR(data->put_features(ranks, graph, tables));
+  TROUPE_RETURN_IF_ERROR(data->put_features(ranks, tables, options.heat, arrays));
   return std::shared_ptr<const DeviceData>(std::move(data));
+}
+
+void DeviceData::number_rows(const PartsHere& parts, const TieredTables& tables) {
+  std::vector<PartId> ids;
+  for (const auto& part : parts) {
+    ids.push_back(part->id);
+  }
+  std::vector<std::vector<RowPiece>> pieces(tables.nodes.size());
+  for (std::size_t type = 0; type < pieces.size(); ++type) {
+    for (std::size_t p = 0; p < tables.nodes[type].size(); ++p) {
+      pieces[type].push_back({tables.nodes[type][p], tiers_.nodes[type][p]});
+    }
+  }
+  slots_ = std::make_shared<const RowSlots>(std::move(ids), pieces);
 }
 
 Result<DeviceData::Room> DeviceData::room(std::span<const Rank> ranks) const {
@@ -69,17 +111,16 @@ Status DeviceData::put_lists(std::span<const Rank> ranks, const GraphArrays& arr
   return ok_status();
 }
 
-Status DeviceData::put_features(std::span<const Rank> ranks, const GraphInfo& graph,
-                                const FeatureArrays& arrays) {
+Status DeviceData::put_features(std::span<const Rank> ranks, const TieredTables& tables,
+                                const PartHeat& heat, const FeatureArrays& arrays) {
   TROUPE_ASSIGN_OR_RETURN(const auto room_left, room(ranks));
-  const TieredTables tables{graph, options_.features.edge_features};
   bytes_.all_rows = bytes_of(tables);
   const auto ids = arrays.bytes() - std::min(arrays.bytes(), bytes_.all_rows);
   bytes_.ids += ids;
   const auto beside = plus(plus(ids, options_.reserved_bytes), device_margin(room_left.memory));
   const auto free = room_left.free - std::min(room_left.free, beside);
   const auto budget = budget_bytes(options_.budget, bytes_.all_rows, free);
-  tiers_ = split_rows(tables, options_.heat, budget);
+  tiers_ = split_rows(tables, heat, budget);
   bytes_.rows = bytes_of(tables, tiers_);
   bytes_.pinned_rows = bytes_.all_rows - bytes_.rows;
   const DeviceFeatures* first = nullptr;

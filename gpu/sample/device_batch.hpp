@@ -15,7 +15,10 @@
 namespace troupe::gpu {
 
 struct DeviceBatchNodes {
-  Array<std::uint64_t> ids;            ///< Global; may have room for more than there are
+  Array<std::uint64_t> ids;  ///< Global; may have room for more than there are
+  // Of a batch that has no ids: where its rows are (runtime/feature/staged_rows.hpp).
+  Array<std::uint64_t> slots = {};
+  Array<std::byte> staged = {};        ///< Rows that came with the batch
   std::vector<std::uint32_t> hop_end;  ///< [hops + 1]
 
   std::uint32_t count() const { return hop_end.empty() ? 0 : hop_end.back(); }
@@ -48,8 +51,9 @@ struct DeviceBatch {
 
 /// A batch that the host sampled, as far as rows and learners read it. Does not wait.
 /// Borrows: `from`, until the work is done
+/// \param with_ids  of nodes
 template <class Stream>
-DeviceBatch upload_batch(Stream& on, const SampledBatch& from) {
+DeviceBatch upload_batch(Stream& on, const SampledBatch& from, bool with_ids = true) {
   DeviceBatch to;
   to.key = from.key;
   to.frontier = from.frontier;
@@ -66,7 +70,9 @@ DeviceBatch upload_batch(Stream& on, const SampledBatch& from) {
   put(from.seed_index, to.seed_index);
   to.nodes.resize(from.nodes.size());
   for (std::size_t t = 0; t < from.nodes.size(); ++t) {
-    put(from.nodes[t].ids, to.nodes[t].ids);
+    if (with_ids) {
+      put(from.nodes[t].ids, to.nodes[t].ids);
+    }
     to.nodes[t].hop_end.assign(from.nodes[t].hop_end.begin(), from.nodes[t].hop_end.end());
   }
   to.edges.resize(from.edges.size());

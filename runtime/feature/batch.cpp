@@ -1,5 +1,6 @@
 #include "runtime/feature/batch.hpp"
 
+#include "runtime/feature/staged_rows.hpp"
 #include "runtime/graph/edge_data.hpp"
 
 #include <algorithm>
@@ -59,6 +60,7 @@ std::uint64_t size_bytes(const Batch& batch) {
       sum += rows.size() * sizeof(float);
     }
   }
+  sum += batch.staged ? batch.staged->size_bytes : 0;
   for (const auto& column : batch.columns) {
     sum += column.values.bytes.size();
   }

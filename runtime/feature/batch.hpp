@@ -26,6 +26,8 @@ struct BatchRows {
   PooledVector<OriginalId> original_ids;  ///< [nodes]
 };
 
+struct StagedRows;
+
 /// What a batch digest covers.
 enum class DigestMode : std::uint8_t { full, ids, off };
 
@@ -61,6 +63,8 @@ struct Batch {
   std::vector<Matrix> edge_features = {};
   std::vector<BatchColumn> columns = {};  ///< In the order of node types, then of edge types
   BatchDigest digest = {};  ///< computed while the rows were collected; does not travel
+  /// Rows of features on their way to a device, which then has them alone. Does not travel.
+  std::shared_ptr<const StagedRows> staged = {};
   /// Where a device made it: `features` of nodes are there alone. Does not travel.
   std::shared_ptr<const BatchOnDevice> on_device = {};
 };

@@ -17,7 +17,7 @@ std::vector<bool> CollectingWork::parts_here() const {
 
 void CollectingWork::begin(Step& step) {
   rows_.emplace(*inputs_.book, inputs_.options, inputs_.sampled, inputs_.cache, inputs_.halos,
-                inputs_.future);
+                inputs_.future, inputs_.slots);
   const bool features = inputs_.options->source.kind == RowSource::Kind::features;
   counts_.cached = rows_->cached_rows();
   counts_.rows = rows_->cached_rows() + rows_->halo_rows();

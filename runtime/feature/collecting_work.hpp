@@ -25,7 +25,8 @@ struct CollectingInputs {
   std::span<const std::shared_ptr<const Part>> halos;  ///< Parts here that keep rows around them
   /// The part if this host has it, else nullptr.
   std::function<std::shared_ptr<const Part>(PartId)> part_here;
-  std::uint64_t flow = 0;  ///< Batch in the trace; 0: none
+  std::uint64_t flow = 0;                      ///< Batch in the trace; 0: none
+  std::shared_ptr<const RowSlots> slots = {};  ///< Rows are staged for a device; null: placed
 };
 
 /// Where the rows of a batch came from.

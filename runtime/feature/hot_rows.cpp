@@ -69,6 +69,16 @@ std::vector<Share> shares_of(const TieredTables& tables, std::vector<std::uint64
   return shares;
 }
 
+std::vector<std::vector<std::uint64_t>> pieces_of(const TieredTables& tables) {
+  auto pieces = tables.nodes;
+  for (const auto& type : tables.graph.node_types) {
+    if (tables.nodes.empty()) {
+      pieces.push_back({type.count});
+    }
+  }
+  return pieces;
+}
+
 }  // namespace
 
 HotRows hottest_rows(const GraphInfo& graph, const PartHeat& heat, const HotRowsOptions& options) {
@@ -100,7 +110,9 @@ std::uint64_t bytes_of(const TieredTables& tables, const RowTiers& tiers) {
   const auto& graph = tables.graph;
   std::uint64_t sum = 0;
   for (std::size_t t = 0; t < tiers.nodes.size(); ++t) {
-    sum = plus(sum, times(tiers.nodes[t], bytes_of_row(graph.node_types[t].features)));
+    for (const auto rows : tiers.nodes[t]) {
+      sum = plus(sum, times(rows, bytes_of_row(graph.node_types[t].features)));
+    }
   }
   for (std::size_t e = 0; e < tiers.edges.size(); ++e) {
     sum = plus(sum, times(tiers.edges[e], bytes_of_row(graph.edge_types[e].features)));
@@ -110,28 +122,28 @@ std::uint64_t bytes_of(const TieredTables& tables, const RowTiers& tiers) {
 
 RowTiers split_rows(const TieredTables& tables, const PartHeat& heat, std::uint64_t budget_bytes) {
   const auto& graph = tables.graph;
-  RowTiers tiers{std::vector<std::uint64_t>(graph.node_types.size()),
-                 std::vector<std::uint64_t>(graph.edge_types.size())};
+  const auto pieces = pieces_of(tables);
+  RowTiers tiers{pieces, std::vector<std::uint64_t>(graph.edge_types.size())};
   auto left = budget_bytes;
   if (heat.known()) {
-    HotRowsOptions options{.budget_bytes = budget_bytes};
-    for (const auto& type : graph.node_types) {
-      options.nodes.push_back({type.count});
-    }
-    auto hot = hottest_rows(graph, heat, options);
+    auto hot = hottest_rows(graph, heat, {.budget_bytes = budget_bytes, .nodes = pieces});
     left = hot.left_bytes;
-    for (std::size_t t = 0; t < tiers.nodes.size(); ++t) {
+    for (std::size_t t = 0; t < pieces.size(); ++t) {
       const auto bytes = bytes_of_row(graph.node_types[t].features);
-      const auto rest = graph.node_types[t].count - hot.rows[t].front();
-      const auto more = bytes == 0 ? rest : std::min(rest, left / bytes);
-      tiers.nodes[t] = hot.rows[t].front() + more;
-      left -= more * bytes;
+      for (std::size_t p = 0; p < pieces[t].size(); ++p) {
+        const auto rest = pieces[t][p] - hot.rows[t][p];
+        const auto more = bytes == 0 ? rest : std::min(rest, left / bytes);
+        tiers.nodes[t][p] = hot.rows[t][p] + more;
+        left -= more * bytes;
+      }
     }
   } else {
     std::vector<Share> shares;
-    for (std::size_t t = 0; t < tiers.nodes.size(); ++t) {
-      const auto& type = graph.node_types[t];
-      shares.push_back({type.count, bytes_of_row(type.features), tiers.nodes[t]});
+    for (std::size_t t = 0; t < pieces.size(); ++t) {
+      for (std::size_t p = 0; p < pieces[t].size(); ++p) {
+        shares.push_back(
+            {pieces[t][p], bytes_of_row(graph.node_types[t].features), tiers.nodes[t][p]});
+      }
     }
     left = share_out(std::move(shares), left);
   }

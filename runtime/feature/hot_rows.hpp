@@ -36,11 +36,11 @@ struct HotRows {
 /// \requires `heat` has a profile of each type and part that has nodes
 HotRows hottest_rows(const GraphInfo& graph, const PartHeat& heat, const HotRowsOptions& options);
 
-/// The rows of features that are in a device's memory: the first so many of each type. All others are
-/// in pinned memory of the host.
+/// The rows of features that are in a device's memory: the first so many of each piece of a type's table.
+/// All others are in pinned memory of the host.
 struct RowTiers {
-  std::vector<std::uint64_t> nodes = {};  ///< By NodeTypeId
-  std::vector<std::uint64_t> edges = {};  ///< By EdgeTypeId
+  std::vector<std::vector<std::uint64_t>> nodes = {};  ///< [type][piece]
+  std::vector<std::uint64_t> edges = {};               ///< By EdgeTypeId
   friend bool operator==(const RowTiers&, const RowTiers&) = default;
 };
 
@@ -48,6 +48,8 @@ struct RowTiers {
 struct TieredTables {
   const GraphInfo& graph;
   std::span<const EdgeTypeId> edge_features = {};  ///< Types whose features batches have
+  /// [type][piece] rows of nodes, hottest first in each piece. Empty: all nodes of each type in one piece
+  std::vector<std::vector<std::uint64_t>> nodes = {};
 };
 
 /// Bytes of all rows.
@@ -55,10 +57,10 @@ std::uint64_t bytes_of(const TieredTables& tables);
 /// Bytes of the rows in the device's memory.
 std::uint64_t bytes_of(const TieredTables& tables, const RowTiers& tiers);
 
-/// Splits a graph's rows of one part. Rows of nodes come first: with a profile those of most heat per
-/// byte, as a cache of rows takes them, then the others in the order of types; without one the same
-/// share of each type's rows. Rows of edges share what nodes leave, the same share of each type's.
-/// \param heat  of the graph as one part; not known: there is no profile
+/// Splits the rows of tables. Rows of nodes come first: with a profile those of most heat per byte, as a
+/// cache of rows takes them, then the others in the order of types and pieces; without one the same share
+/// of each piece. Rows of edges share what nodes leave, the same share of each type's.
+/// \param heat  [type][piece], a profile or nothing; not known: there is none
 RowTiers split_rows(const TieredTables& tables, const PartHeat& heat, std::uint64_t budget_bytes);
 
 }  // namespace troupe

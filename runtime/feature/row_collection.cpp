@@ -3,6 +3,7 @@
 #include "runtime/base/assert.hpp"
 #include "runtime/feature/batch_digester.hpp"
 #include "runtime/feature/row_placement.hpp"
+#include "runtime/feature/staged_rows.hpp"
 #include "runtime/feature/table_collection.hpp"
 
 #include <algorithm>
@@ -33,6 +34,10 @@ struct RowCollection::State {
   std::span<const std::shared_ptr<const Part>> here;  ///< while questions are made
   std::uint64_t halo_rows = 0;
   std::optional<BatchDigester> digester;  ///< the batch is digested here
+  std::shared_ptr<const RowSlots> slots;  ///< rows are left to a device; null: they are placed here
+  std::optional<RowStaging> staging;      ///< of these
+  /// [question][section] memory of the rows that are staged; empty: none
+  std::vector<std::vector<std::span<std::byte>>> staged;
   std::optional<TableCollection> tables;  ///< after prepare()
 
   State(const PartitionBook& b, std::shared_ptr<const CollectOptions> o)
@@ -52,6 +57,9 @@ struct RowCollection::State {
   bool wants_rows(std::size_t type) const { return options->decoders[type].cols() > 0; }
 
   void prepare();
+  void begin_staging();
+  void put_row(NodeTypeId type, std::uint32_t place, std::span<const std::byte> row);
+  std::span<std::byte> stage(NodeTypeId type, PartId part, std::span<const std::uint32_t> group);
   bool take_from_cache(NodeTypeId type, std::uint32_t place, PartId owner);
   template <class Cache>
   void take_from(const Cache& from, std::uint32_t row, NodeTypeId type, std::uint32_t place);
@@ -78,6 +86,8 @@ struct RowCollection::State {
   Status read_part(std::uint32_t question, const Part& part,
                    std::vector<std::vector<ComingRows>>& rows);
   Status check_table(const Asked& of, const PartNodes& nodes) const;
+  void take_rows(std::uint32_t question, std::size_t section, const ComingRows& from,
+                 std::vector<std::vector<ComingRows>>& rows) const;
   void place(std::size_t type, std::vector<ComingRows>& sources, bool last);
   void place_all(std::vector<std::vector<ComingRows>>& by_type, std::size_t answered_now);
   void close(std::uint32_t question) {
@@ -96,18 +106,21 @@ void RowCollection::State::prepare() {
   distinct_seeds = sampled().nodes[raw(sampled().seed_type)].hop_end.front();
   batch.rows.resize(types);
   cached.resize(types);
-  if (options->digest_here && options->digest != DigestMode::off &&
+  if (!slots && options->digest_here && options->digest != DigestMode::off &&
       sampled().key.purpose == Purpose::train) {
     digester.emplace(options->digest);
   }
   if (future.cache) {
     future_rows.emplace(*future.cache, future.turn, future.ticket);
   }
+  if (slots) {
+    begin_staging();
+  }
   constexpr auto none = std::numeric_limits<std::size_t>::max();
   std::vector<std::size_t> question_of(book.parts(), none);
   for (std::size_t t = 0; t < types; ++t) {
     const std::size_t nodes = wanted_nodes(t);
-    if (wants_rows(t)) {
+    if (wants_rows(t) && !staging) {
       batch.rows[t].features = Matrix(nodes, options->decoders[t].cols());
     }
     if (wants_original_ids()) {
@@ -119,6 +132,53 @@ void RowCollection::State::prepare() {
   ask_tables(question_of);
   open = questions.size();
   answered.resize(questions.size());
+}
+
+/// Room for what the device may lack: all rows of other parts.
+void RowCollection::State::begin_staging() {
+  std::vector<RowStaging::Type> types(batch.rows.size());
+  for (std::size_t t = 0; t < types.size(); ++t) {
+    if (!wants_rows(t)) {
+      continue;
+    }
+    const auto type = static_cast<NodeTypeId>(t);
+    std::vector<std::uint8_t> elsewhere(book.parts());
+    for (std::uint32_t p = 0; p < book.parts(); ++p) {
+      elsewhere[p] = slots->of_part(type, static_cast<PartId>(p)) == nullptr ? 1 : 0;
+    }
+    types[t] = {.rows = wanted_nodes(t), .row_bytes = options->decoders[t].row_bytes()};
+    for (const auto id : std::span(sampled().nodes[t].ids).first(wanted_nodes(t))) {
+      types[t].most_staged += elsewhere[raw(book.owner(type, id))];
+    }
+  }
+  staging.emplace(slots, types);
+}
+
+/// A row that lies here already.
+void RowCollection::State::put_row(NodeTypeId type, std::uint32_t place,
+                                   std::span<const std::byte> row) {
+  if (staging) {
+    std::ranges::copy(row, staging->stage(type, {&place, 1}).begin());
+  } else {
+    options->decoders[raw(type)].decode(row, batch.rows[raw(type)].features.view().row(place));
+  }
+}
+
+/// Finds slots for rows that a part owns.
+/// \param group  their places
+/// \returns where they are to be written; empty: the device has them
+std::span<std::byte> RowCollection::State::stage(NodeTypeId type, PartId part,
+                                                 std::span<const std::uint32_t> group) {
+  const auto* const slot_of = slots->of_part(type, part);
+  if (slot_of == nullptr) {
+    return staging->stage(type, group);
+  }
+  const auto& ids = sampled().nodes[raw(type)].ids;
+  const auto first = raw(book.range(type, part).first);
+  for (const auto place : group) {
+    staging->put(type, place, (*slot_of)(raw(ids[place]) - first));
+  }
+  return {};
 }
 
 /// \returns whether the row is kept: then it is in its place
@@ -140,10 +200,9 @@ bool RowCollection::State::take_from_cache(NodeTypeId type, std::uint32_t place,
 template <class Cache>
 void RowCollection::State::take_from(const Cache& from, std::uint32_t row, NodeTypeId type,
                                      std::uint32_t place) {
-  auto& rows = batch.rows[raw(type)];
-  options->decoders[raw(type)].decode(from.row(type, row), rows.features.view().row(place));
+  put_row(type, place, from.row(type, row));
   if (wants_original_ids()) {
-    rows.original_ids[place] = from.original_id(type, row);
+    batch.rows[raw(type)].original_ids[place] = from.original_id(type, row);
   }
   cached[raw(type)].push_back(sampled().nodes[raw(type)].ids[place]);
 }
@@ -162,11 +221,15 @@ bool RowCollection::State::take_from_halo(NodeTypeId type, std::uint32_t place, 
     if (!at) {
       continue;
     }
-    auto& rows = batch.rows[raw(type)];
-    options->decoders[raw(type)].decode(nodes.halo_features->row(*at),
-                                        rows.features.view().row(place));
+    const auto* const slot_of = slots ? slots->of_halo(type, part->id) : nullptr;
+    if (slot_of != nullptr) {
+      staging->put(type, place, (*slot_of)(*at));
+    } else {
+      put_row(type, place, nodes.halo_features->row(*at));
+    }
     if (wants_original_ids()) {
-      rows.original_ids[place] = static_cast<OriginalId>(nodes.halo_original_ids[*at]);
+      batch.rows[raw(type)].original_ids[place] =
+          static_cast<OriginalId>(nodes.halo_original_ids[*at]);
     }
     ++halo_rows;
     return true;
@@ -205,8 +268,10 @@ void RowCollection::State::ask(NodeTypeId type, std::vector<std::size_t>& questi
     const auto question = question_for(static_cast<PartId>(p), question_of);
     RowSection section;
     section.node_type = type;
-    section.with_rows = rows;
-    section.row_bytes = rows ? options->decoders[raw(type)].row_bytes() : 0;
+    const auto to =
+        rows && slots ? stage(type, static_cast<PartId>(p), group) : std::span<std::byte>();
+    section.with_rows = rows && (!slots || !to.empty());
+    section.row_bytes = section.with_rows ? options->decoders[raw(type)].row_bytes() : 0;
     section.label_bytes =
         raw(type) < options->label_bytes.size() ? options->label_bytes[raw(type)] : 0;
     section.nodes.resize(group.size());
@@ -216,6 +281,7 @@ void RowCollection::State::ask(NodeTypeId type, std::vector<std::size_t>& questi
     section.label_nodes = static_cast<std::uint64_t>(first_unlabelled - group.begin());
     questions[question].request.sections.push_back(std::move(section));
     places[question].push_back(std::move(group));
+    staged[question].push_back(to);
   }
 }
 
@@ -228,6 +294,7 @@ std::size_t RowCollection::State::question_for(PartId part, std::vector<std::siz
     questions.back().request.source = options->source;
     questions.back().request.with_original_ids = wants_original_ids();
     places.emplace_back();
+    staged.emplace_back();
   }
   return question;
 }
@@ -360,6 +427,17 @@ Status RowCollection::State::check_table(const Asked& of, const PartNodes& nodes
   return ok_status();
 }
 
+/// Notes rows of a section that are to be placed, or stages them.
+void RowCollection::State::take_rows(std::uint32_t question, std::size_t section,
+                                     const ComingRows& from,
+                                     std::vector<std::vector<ComingRows>>& rows) const {
+  if (staging) {
+    copy_rows_as_stored(from, staged[question][section]);
+  } else {
+    rows[raw(questions[question].request.sections[section].node_type)].push_back(from);
+  }
+}
+
 /// Puts rows of one type in their places.
 /// \param last  All others are in place, and all original ids: blocks are digested as they come
 void RowCollection::State::place(std::size_t type, std::vector<ComingRows>& sources, bool last) {
@@ -427,8 +505,8 @@ Status RowCollection::State::read_part(std::uint32_t question, const Part& part,
     const auto& nodes = part.nodes_of(of.section.node_type);
     if (of.section.with_rows) {
       TROUPE_RETURN_IF_ERROR(check_table(of, nodes));
-      rows[raw(of.section.node_type)].push_back(
-          {.nodes = of.section.nodes, .places = of.places, .part = &nodes});
+      take_rows(question, i, {.nodes = of.section.nodes, .places = of.places, .part = &nodes},
+                rows);
     }
     TROUPE_RETURN_IF_ERROR(take_labels(of, sections[i]));
     take_original_ids_from(of, part);
@@ -440,12 +518,14 @@ RowCollection::RowCollection(const PartitionBook& book,
                              std::shared_ptr<const CollectOptions> options,
                              std::shared_ptr<const SampledBatch> sampled,
                              std::shared_ptr<const RowCache> cache,
-                             std::span<const std::shared_ptr<const Part>> here, FutureReads future)
+                             std::span<const std::shared_ptr<const Part>> here, FutureReads future,
+                             std::shared_ptr<const RowSlots> slots)
     : state_(std::make_unique<State>(book, std::move(options))) {
   if (state_->options->source.kind == RowSource::Kind::features) {
     state_->cache = std::move(cache);
     state_->here = here;
     state_->future = std::move(future);
+    state_->slots = std::move(slots);
   }
   state_->batch.sampled = std::move(sampled);
   state_->prepare();
@@ -471,8 +551,9 @@ Status RowCollection::answer(std::uint32_t question, const RowReply& reply) {
     TROUPE_RETURN_IF_ERROR(s.take_labels(of, sections[i]));
     s.take_original_ids(of, sections[i]);
     if (of.section.with_rows) {
-      rows[raw(of.section.node_type)].push_back(
-          {.nodes = of.section.nodes, .places = of.places, .packed = sections[i].rows});
+      s.take_rows(question, i,
+                  {.nodes = of.section.nodes, .places = of.places, .packed = sections[i].rows},
+                  rows);
     }
   }
   const auto& asked = s.questions[question];
@@ -539,6 +620,9 @@ bool RowCollection::done() const {
 Batch RowCollection::take() && {
   TROUPE_ASSERT(done(), "rows are missing: open questions", state_->open);
   state_->spread_labels();
+  if (state_->staging) {
+    state_->batch.staged = std::make_shared<const StagedRows>(std::move(*state_->staging).take());
+  }
   if (state_->digester) {
     state_->batch.digest = state_->digester->finish(state_->batch);
   }

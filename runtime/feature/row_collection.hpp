@@ -1,13 +1,14 @@
 #pragma once
 /// \file row_collection.hpp
 /// Brings together the rows of one batch: says which rows to ask which part for, takes the replies
-/// in any order, writes normalised float32 rows to their final place. Knows no actors; a collector
-/// drives many of these at once.
+/// in any order, writes normalised float32 rows to their final place, or stages them for a device. Knows no
+/// actors; a collector drives many of these at once.
 #include "runtime/base/result.hpp"
 #include "runtime/feature/batch.hpp"
 #include "runtime/feature/future_cache.hpp"
 #include "runtime/feature/row_cache.hpp"
 #include "runtime/feature/row_request.hpp"
+#include "runtime/feature/row_slots.hpp"
 #include "runtime/graph/normalize.hpp"
 #include "runtime/partition/partition_book.hpp"
 
@@ -83,10 +84,13 @@ class RowCollection {
   ///   with these
   /// \param here   parts that lie here and keep rows of nodes around them; not needed afterwards
   /// \param future  a cache that is asked before `cache`, and gets the rows that come
+  /// \param slots   of rows that a device has: rows of nodes are left to it, and those that it lacks are
+  ///   staged as they are stored (Batch::staged). Read with source `features` alone. Null: rows are placed
   RowCollection(const PartitionBook& book, std::shared_ptr<const CollectOptions> options,
                 std::shared_ptr<const SampledBatch> sampled,
                 std::shared_ptr<const RowCache> cache = nullptr,
-                std::span<const std::shared_ptr<const Part>> here = {}, FutureReads future = {});
+                std::span<const std::shared_ptr<const Part>> here = {}, FutureReads future = {},
+                std::shared_ptr<const RowSlots> slots = nullptr);
   ~RowCollection();
   RowCollection(RowCollection&&) noexcept;
   RowCollection& operator=(RowCollection&&) noexcept;

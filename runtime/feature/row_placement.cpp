@@ -47,6 +47,18 @@ void place_rows(const RowDecoder& decoder, ComingRows& rows, std::size_t end, Mu
   }
 }
 
+void copy_rows_as_stored(const ComingRows& rows, std::span<std::byte> to) {
+  if (rows.part == nullptr) {
+    std::ranges::copy(rows.packed, to.begin());
+    return;
+  }
+  const auto& table = *rows.part->features;
+  auto out = to.begin();
+  for (const auto node : rows.nodes) {
+    out = std::ranges::copy(table.row(rows.part->local(node)), out).out;
+  }
+}
+
 std::size_t rows_in_cache(std::uint64_t cols) {
   return std::max<std::size_t>(1, cached_bytes / std::max<std::uint64_t>(1, cols * sizeof(float)));
 }

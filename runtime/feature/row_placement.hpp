@@ -22,6 +22,10 @@ struct ComingRows {
 /// Decodes the rows whose places are below `end` and that are not in their places yet.
 void place_rows(const RowDecoder& decoder, ComingRows& rows, std::size_t end, MutMatrix out);
 
+/// Copies all rows one after the other, without decoding them.
+/// \param to  as large as they are
+void copy_rows_as_stored(const ComingRows& rows, std::span<std::byte> to);
+
 /// Rows of `cols` columns that the first-level cache holds together.
 std::size_t rows_in_cache(std::uint64_t cols);
 

@@ -2,6 +2,7 @@
 
 #include "runtime/base/id_list.hpp"
 #include "runtime/base/saturating.hpp"
+#include "runtime/feature/staged_rows.hpp"
 #include "runtime/graph/alias_tables.hpp"
 #include "runtime/job/fanout.hpp"
 #include "runtime/job/memory_facts.hpp"
@@ -69,6 +70,7 @@ struct BatchOfDevice {
   std::uint64_t unused = 0;  ///< Room in its arrays, where the device samples
   std::uint64_t making = 0;
   std::uint64_t copied = 0;  ///< To the host
+  std::uint64_t hashed = 0;  ///< Of these, rows of nodes
 };
 
 BatchOfDevice batch_of_device(const MemoryFacts& of) {
@@ -79,7 +81,7 @@ BatchOfDevice batch_of_device(const MemoryFacts& of) {
     const auto cols = features && of.job.features.collect ? features->cols : 0;
     const auto rows = matrix_bytes(of.reach.nodes[t], cols);
     batch.kept = plus(batch.kept, rows);
-    batch.copied = plus(batch.copied, of.job.digest == DigestMode::full ? rows : 0);
+    batch.hashed = plus(batch.hashed, of.job.digest == DigestMode::full ? rows : 0);
   }
   for (std::size_t e = 0; e < of.reach.edges.size(); ++e) {
     const auto& type = of.graph.edge_types[e];
@@ -100,12 +102,47 @@ BatchOfDevice batch_of_device(const MemoryFacts& of) {
       std::accumulate(of.reach.edges.begin(), of.reach.edges.end(), std::uint64_t{0}, plus);
   arrays = plus(arrays, times(nodes, ids_of_node_bytes));
   batch.kept = plus(batch.kept, arrays);
-  batch.copied = plus(batch.copied, arrays);
+  batch.copied = plus(batch.hashed, plus(batch.copied, arrays));
   batch.unused =
       plus(arrays / 8, times(of.job.sample.hops() * of.reach.edges.size(), room_of_hop_bytes));
   batch.making = plus(batch.making, times(nodes, making_node_bytes));
   batch.making = plus(batch.making, times(edges, making_edge_bytes));
   return batch;
+}
+
+/// The process with ranks that has the most parts' rows, in bytes; and whether one lacks some.
+struct RowsOfProcesses {
+  std::uint64_t most = 0;
+  bool some_elsewhere = false;
+};
+
+RowsOfProcesses rows_of_processes(const MemoryFacts& of, const DeviceFacts& facts) {
+  RowsOfProcesses found;
+  const auto all = bytes_of(TieredTables{of.graph});
+  for (const auto& process : of.plan.layout.processes) {
+    auto rows = facts.part_rows.empty() ? proportion(all, process.maps.size(), of.parts())
+                                        : std::uint64_t{0};
+    for (const auto part : process.maps) {
+      rows = plus(rows, facts.part_rows.empty() ? 0 : facts.part_rows[raw(part)]);
+    }
+    if (!process.ranks.empty()) {
+      found.most = std::max(found.most, rows);
+      found.some_elsewhere = found.some_elsewhere || process.maps.size() < of.parts();
+    }
+  }
+  return found;
+}
+
+/// Slots and rows of a batch that come from elsewhere (runtime/feature/staged_rows.hpp), all of them at
+/// most.
+std::uint64_t block_of_staged(const MemoryFacts& of, bool some_elsewhere) {
+  std::uint64_t bytes = 0;
+  for (std::size_t t = 0; t < of.reach.nodes.size(); ++t) {
+    const auto row_bytes = some_elsewhere ? bytes_of_row(of.graph.node_types[t].features) : 0;
+    bytes = plus(bytes, times(of.reach.nodes[t], plus(sizeof(std::uint64_t), row_bytes)));
+    bytes = plus(bytes, 2 * StagedRows::alignment);
+  }
+  return bytes;
 }
 
 /// Ranks of the device that has the most.
@@ -182,15 +219,22 @@ DeviceMemory device_memory(const Job& job, const GraphInfo& graph, const Plan& p
     memory.batches = times(memory.ranks, plus(batch.kept, batch.kept / 4));
     return memory;
   }
+  const auto elsewhere = rows_of_processes(of, facts);
+  const auto staged = facts.staged ? block_of_staged(of, elsewhere.some_elsewhere) : 0;
   const auto kept = plus(batch.kept, memory.samples ? batch.unused : 0);
-  const auto one = plus(memory_in_flight(of, kept, kept), memory.samples ? batch.making : 0);
-  memory.batches = times(memory.ranks, one);
+  const auto making = memory.samples ? batch.making : staged;
+  memory.batches = times(memory.ranks, plus(memory_in_flight(of, kept, kept), making));
+  memory.staged = times(memory.ranks, memory_in_flight(of, staged, staged));
   // Blocks are powers of two.
-  const auto block = times(batch.copied, 2);
+  const auto block = times(facts.staged ? batch.hashed : batch.copied, 2);
   memory.copies = times(memory.ranks, memory_in_flight(of, block, block));
-  add_lists(of, memory.samples, memory);
-  const auto edge_features = types_with_edge_features(of.job, graph);
-  memory.all_rows = bytes_of({graph, edge_features});
+  if (facts.staged) {
+    memory.all_rows = elsewhere.most;
+  } else {
+    add_lists(of, memory.samples, memory);
+    const auto edge_features = types_with_edge_features(of.job, graph);
+    memory.all_rows = bytes_of({graph, edge_features});
+  }
   const auto beside = plus(plus(memory.lists, memory.ids), plus(memory.reserved(), memory.margin));
   const auto free = facts.memory_bytes == 0
                         ? memory.all_rows
@@ -238,7 +282,8 @@ std::string to_string(const DeviceMemory& memory) {
   if (memory.keeps_rows) {
     out += fmt::format(
         "pinned memory of the host: {} of rows, {} of neighbor lists, at most {} of batches\n",
-        bytes_text(memory.pinned_rows), bytes_text(memory.pinned_lists), bytes_text(memory.copies));
+        bytes_text(memory.pinned_rows), bytes_text(memory.pinned_lists),
+        bytes_text(plus(memory.copies, memory.staged)));
   }
   if (memory.memory_bytes > 0 && memory.bytes() > memory.memory_bytes) {
     out +=

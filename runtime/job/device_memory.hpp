@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace troupe {
 
@@ -19,6 +20,9 @@ struct DeviceFacts {
   std::uint64_t memory_bytes = 0;  ///< Of each; 0: not known
   bool rows = false;               ///< They gather the rows of batches, else the host
   bool batches = false;            ///< They sample the batches, too
+  bool staged = false;  ///< They have rows of the parts of their process alone, no ids or labels
+  /// [parts] bytes of rows of nodes that each part has. Empty: the same share of all
+  std::vector<std::uint64_t> part_rows = {};
 };
 
 struct DeviceMemory {
@@ -30,7 +34,7 @@ struct DeviceMemory {
   std::uint64_t lists = 0;         ///< Neighbor lists
   std::uint64_t ids = 0;           ///< Original ids and labels of nodes
   std::uint64_t rows = 0;          ///< Of features
-  std::uint64_t all_rows = 0;      ///< Of features, those of the host too
+  std::uint64_t all_rows = 0;      ///< Of features, those of the host too: what the process has
   std::uint64_t batches = 0;
   std::uint64_t activations = 0;
   std::uint64_t parameters = 0;
@@ -38,6 +42,7 @@ struct DeviceMemory {
   std::uint64_t pinned_lists = 0;  ///< In memory of the host
   std::uint64_t pinned_rows = 0;   ///< The same
   std::uint64_t copies = 0;        ///< Of batches, for the host; pinned, an upper bound
+  std::uint64_t staged = 0;        ///< Rows of batches that wait for the device; the same
 
   /// What is needed beside lists and rows.
   std::uint64_t reserved() const;

@@ -40,6 +40,8 @@ struct GraphFacts {
   std::vector<std::uint64_t> part_bytes = {};
   /// Bytes of the weights of each part's lists, halo included; as `part_bytes`.
   std::vector<std::uint64_t> weight_bytes = {};
+  /// Bytes of the features of each part's nodes, halo included; as `part_bytes`.
+  std::vector<std::uint64_t> row_bytes = {};
 };
 
 /// Bytes that a part's index of its halo takes besides what is stored.

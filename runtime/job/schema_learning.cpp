@@ -130,17 +130,19 @@ void add_sample(std::vector<SchemaRow>& rows) {
        "no edges that are earlier than the seed's time minus this",
        {},
        [](const Json& v, Job& job) { job.sample.time.rule.window = v.get<std::uint64_t>(); }});
-  rows.push_back({"/sample/on",
-                  choice_rule({"auto", "host", "device"}),
-                  value("\"auto\""),
-                  "where a rank's batches are made: on its device, or on the host; auto: on the "
-                  "device where that is built (docs/gpu.md)",
-                  {},
-                  [](const Json& v, Job& job) {
-                    job.sample.on = v == "device" ? SampleOn::device
-                                    : v == "host" ? SampleOn::host
-                                                  : SampleOn::automatic;
-                  }});
+  rows.push_back(
+      {"/sample/on",
+       choice_rule({"auto", "host", "device"}),
+       value("\"auto\""),
+       "where a rank's batches are made: on its device, or on the host; auto: as much of "
+       "it on the device as is built, rows alone for graphs in several parts "
+       "(docs/gpu.md)",
+       {},
+       [](const Json& v, Job& job) {
+         job.sample.on = v == "device" ? SampleOn::device
+                         : v == "host" ? SampleOn::host
+                                       : SampleOn::automatic;
+       }});
   rows.push_back({"/sample/device_lists",
                   choice_rule({"device", "pinned"}),
                   value("\"device\""),
@@ -237,9 +239,9 @@ void add_features(std::vector<SchemaRow>& rows) {
       {"/features/cache/device_budget",
        choice_or_room_rule({"auto"}, 0, std::uint64_t{1} << 40),
        value("\"auto\""),
-       "how much of the rows is in a device's memory, the hottest first, where devices make "
-       "batches; "
-       "the others are read from pinned memory of the host; auto: as many as there is room for "
+       "how much of the rows of a process's parts is in a device's memory, the hottest first, "
+       "where devices gather rows; the others are read from pinned memory of the host; auto: as "
+       "many as there is room for "
        "(docs/gpu.md)",
        {},
        [](const Json& v, Job& job) { job.features.device_budget = parse_device_budget(v); }});

@@ -53,7 +53,7 @@ class DeviceDataTest : public ::testing::Test {
     TROUPE_ASSIGN_OR_RETURN(
         devices_, gpu::open_devices(
                       {.kind = DeviceKind::emulated, .count = devices, .memory_bytes = memory}));
-    return gpu::DeviceData::create(devices_, ranks, cut_.info, *cut_.parts[0], options_);
+    return gpu::DeviceData::create(devices_, ranks, cut_.info, {cut_.parts[0]}, options_);
   }
   std::uint64_t free_on(Rank rank) { return devices_->memory(rank)->free; }
   std::uint64_t all_rows() const { return bytes_of({cut_.info, options_.features.edge_features}); }
@@ -152,7 +152,7 @@ TEST_F(DeviceDataTest, CountsRowsByWhereTheyAreRead) {
     std::uint64_t all = 0;
     for (std::size_t t = 0; t < 2; ++t) {  // the types with features
       for (const auto id : batch.sampled->nodes[t].ids) {
-        near += raw(id) < made->tiers().nodes[t] ? 1U : 0U;
+        near += raw(id) < made->tiers().nodes[t][0] ? 1U : 0U;
         ++all;
       }
     }

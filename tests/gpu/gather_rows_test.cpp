@@ -88,7 +88,7 @@ class GatheredRows {
     for (const auto split : splits) {
       const auto count = cut_.info.node_types[0].count;
       auto rows = on.rows(cut_, {.normalize = normalize},
-                          {.nodes = {std::min(split, count)}, .edges = {0}});
+                          {.nodes = {{std::min(split, count)}}, .edges = {0}});
       EXPECT_OK(rows);
       rows_.push_back(*std::move(rows));
     }
@@ -220,8 +220,8 @@ void expect_far_rows_of(gpu::EmulatedStream& on,
   }
 }
 
-/// Rows far behind the first 2^31 bytes, in one piece and in two: only those that are read are given
-/// memory.
+/// Rows far behind the first 2^31 bytes, in one piece, in two and in three: only those that are read are
+/// given memory.
 template <class Decode>
 void expect_far_rows(const Decode& decode) {
   using Stored = typename Decode::Stored;
@@ -240,9 +240,19 @@ void expect_far_rows(const Decode& decode) {
   }
   gpu::EmulatedStream on(
       std::make_shared<gpu::EmulatedDevice>(gpu::EmulatedOptions{.reads_host = true}));
+  const auto from = [&](std::uint64_t row) {  // none behind the end
+    return row <= last ? table + row * cols : nullptr;
+  };
   for (const std::uint64_t near_rows : {~std::uint64_t{0}, last, last / 2, std::uint64_t{1}}) {
-    const auto* const far = near_rows <= last ? table + near_rows * cols : nullptr;
-    expect_far_rows_of(on, {{table, far, near_rows}, index.data(), cols}, decode);
+    for (const std::uint64_t staged_begin : {~std::uint64_t{0}, last, last / 2, near_rows}) {
+      if (near_rows <= staged_begin) {
+        expect_far_rows_of(on,
+                           {{table, from(near_rows), from(staged_begin), near_rows, staged_begin},
+                            index.data(),
+                            cols},
+                           decode);
+      }
+    }
   }
   munmap(mapped, bytes);
 }

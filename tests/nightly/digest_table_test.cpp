@@ -108,6 +108,27 @@ TEST_P(DigestTable, IsTheSameInAllItsCells) {
   }
 }
 
+/// Devices gather rows of their own parts, and of other processes', of which one is lost.
+TEST_P(DigestTable, IsTheSameWhereDevicesGatherRows) {
+  const auto hosts = GetParam();
+  ASSERT_EQ(testing::run_process(job_of(output(), hosts, {"cluster.launch=simulate"}),
+                                 scratch_.path().string())
+                .exit_code,
+            0);
+  const auto expected = testing::digests_in(output());
+  for (const char* const budget : {"0", "10%"}) {
+    for (const char* const victim : std::vector<const char*>{nullptr, "host 0"}) {
+      const auto found = digests_of({"cluster.launch=local", "cluster.device=emulated:1",
+                                     fmt::format("features.cache.device_budget={}", budget)},
+                                    victim);
+      EXPECT_EQ(found, expected) << budget << ' ' << (victim == nullptr ? "" : victim);
+      std::printf("| %d ranks | collocated | emulated device, budget %s | %s | %s |\n", hosts,
+                  budget, victim == nullptr ? "" : victim, found == expected ? "same" : "OTHER");
+      std::fflush(stdout);
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Ranks, DigestTable, ::testing::Values(1, 2, 4));
 
 }  // namespace

@@ -120,7 +120,7 @@ TEST_F(DeviceRun, BatchesThatDevicesCannotMakeAreRefusedOrMadeByTheHost) {
       {one_host, "cpu", "cluster.device is \"cpu\""},
       {{"partition.parts=2", "cluster.hosts=1"}, "emulated:1", "a graph of 2 parts"},
       {{"partition.parts=1", "cluster.hosts=2"}, "emulated:1", "which has no part"},
-      {with("cluster.placement=worker"), "emulated:1", "batches on a device: expected the graph"},
+      {with("cluster.placement=worker"), "emulated:1", "other processes make those of rank 0"},
       {with("sample.disjoint=true"), "emulated:1", "not built yet"},
       {with("sample.choice=labor"), "emulated:1", "not built yet"},
   };

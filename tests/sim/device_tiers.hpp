@@ -25,10 +25,15 @@ struct TierCell {
   std::string lists = "device";
   std::uint32_t in_flight = 1;
   bool killed = false;  ///< and resumed
+  std::uint32_t parts = 1;
+  std::uint32_t hosts = 1;
 
+  /// Whether each process has the whole graph, so that devices sample it.
+  bool whole() const { return parts == 1 && hosts == 1; }
   std::string name() const {
-    return fmt::format("{} devices, budget {}, lists {}, {} in flight{}", devices, budget, lists,
-                       in_flight, killed ? ", killed and resumed" : "");
+    return fmt::format("{} devices, {} parts, {} hosts, budget {}, lists {}, {} in flight{}",
+                       devices, parts, hosts, budget, lists, in_flight,
+                       killed ? ", killed and resumed" : "");
   }
 };
 
@@ -40,6 +45,23 @@ inline std::vector<TierCell> all_tier_cells() {
         for (const std::uint32_t in_flight : {1U, 16U}) {
           for (const bool killed : {false, true}) {
             cells.push_back({devices, budget, lists, in_flight, killed});
+          }
+        }
+      }
+    }
+  }
+  return cells;
+}
+
+/// Devices gather rows of several parts, or where the process of some ranks has none.
+inline std::vector<TierCell> all_part_cells() {
+  std::vector<TierCell> cells;
+  for (const std::uint32_t devices : {1U, 2U}) {
+    for (const auto& [parts, hosts] : {std::pair{1U, 2U}, {2U, 1U}, {2U, 2U}, {3U, 1U}, {3U, 2U}}) {
+      for (const char* const budget : {"0", "10%", "100%"}) {
+        for (const std::uint32_t in_flight : {1U, 16U}) {
+          for (const bool killed : {false, true}) {
+            cells.push_back({devices, budget, "device", in_flight, killed, parts, hosts});
           }
         }
       }
@@ -63,9 +85,14 @@ class DeviceRunTiers : public ::testing::Test {
     return heterogeneous_job(scratch_.path() / "graph", scratch_.path() / "out", all);
   }
   static Settings settings_of(const TierCell& cell) {
-    return {fmt::format("cluster.device=emulated:{}", cell.devices), "sample.on=device",
-            "features.cache.device_budget=" + cell.budget, "sample.device_lists=" + cell.lists,
-            fmt::format("cluster.batches_in_flight={}", cell.in_flight)};
+    return {fmt::format("cluster.device=emulated:{}", cell.devices),
+            cell.whole() ? "sample.on=device" : "sample.on=auto",
+            "features.cache.device_budget=" + cell.budget,
+            "sample.device_lists=" + cell.lists,
+            fmt::format("cluster.batches_in_flight={}", cell.in_flight),
+            fmt::format("partition.parts={}", cell.parts),
+            fmt::format("cluster.hosts={}", cell.hosts),
+            fmt::format("cluster.trainers_per_host={}", 4 / cell.hosts)};
   }
   Result<RunRecord> run(const Settings& settings) const {
     TROUPE_ASSIGN_OR_RETURN(auto made, job(settings));
@@ -113,7 +140,9 @@ class DeviceRunTiers : public ::testing::Test {
     const auto& counters = record.epochs.back().counters;
     EXPECT_EQ(counters.rows_device == 0, cell.budget == "0");
     EXPECT_EQ(counters.rows_pinned == 0, cell.budget == "100%");
-    EXPECT_EQ(counters.rows_device + counters.rows_pinned, counters.rows);
+    EXPECT_EQ(counters.rows_device + counters.rows_pinned + counters.rows_remote, counters.rows);
+    EXPECT_EQ(counters.rows_remote == 0, cell.hosts == 1);
+    EXPECT_EQ(counters.rows, expected.epochs.back().counters.rows);
   }
 
   ScratchFolder scratch_;

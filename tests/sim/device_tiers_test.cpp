@@ -32,6 +32,19 @@ TEST_F(DeviceRunTiers, SomeCellsHaveTheDigestsOfTheCpu) {
   }
 }
 
+/// The same of graphs whose rows are not all in each process.
+TEST_F(DeviceRunTiers, SomeCellsOfSeveralPartsHaveTheDigestsOfTheCpu) {
+  ASSERT_OK_AND_ASSIGN(const auto on_cpu, run({}));
+  for (const TierCell& cell : std::vector<TierCell>{{1, "0", "device", 16, true, 1, 2},
+                                                    {2, "10%", "device", 1, false, 2, 2},
+                                                    {1, "100%", "device", 1, true, 3, 2},
+                                                    {2, "0", "device", 1, false, 3, 1},
+                                                    {1, "10%", "device", 16, true, 2, 2},
+                                                    {2, "100%", "device", 16, false, 1, 2}}) {
+    expect_the_digests_of(on_cpu, cell);
+  }
+}
+
 TEST_F(DeviceRunTiers, ADeviceTooSmallForAllRowsNowWorks) {
   ASSERT_OK_AND_ASSIGN(const auto on_cpu, run({}));
   ASSERT_OK_AND_ASSIGN(const auto small, run({"cluster.device=emulated:1,300KB", "sample.on=device",
@@ -74,7 +87,11 @@ TEST_F(DeviceRunTiers, TheMemoryThatIsPlannedIsEnough) {
            {"features.cache.device_budget=100%", "sample.device_lists=pinned",
             "sample.batch_size=64", "cluster.trainers_per_host=1"},
            {"features.cache.device_budget=100%", "sample.disjoint=true"},
-           {"sample.on=host"}}) {
+           {"sample.on=host"},
+           {"partition.parts=2", "cluster.hosts=2", "cluster.trainers_per_host=2",
+            "features.cache.device_budget=100%"},
+           {"partition.parts=3", "cluster.hosts=1", "features.cache.device_budget=0",
+            "sample.batch_size=64"}}) {
     SCOPED_TRACE(fmt::format("{}", fmt::join(way, " ")));
     auto settings = way;
     settings.emplace_back("cluster.device=emulated:1");
@@ -125,10 +142,15 @@ TEST_F(DeviceRunTiers, MemoryIsRefusedWhereTheHostMakesBatches) {
   for (const char* const key : {"features.cache.device_budget=10%", "sample.device_lists=pinned"}) {
     EXPECT_ERROR(run({"cluster.device=emulated:1", "sample.on=host", key}),
                  Errc::failed_precondition, "but the host does: sample.on is \"host\"");
-    EXPECT_ERROR(run({"cluster.device=emulated:1", "partition.parts=2", key}),
-                 Errc::failed_precondition, "a graph of 2 parts");
+    EXPECT_ERROR(run({"cluster.device=emulated:1", "cluster.placement=worker", key}),
+                 Errc::failed_precondition, "expected a rank that makes its own batches");
     EXPECT_OK(run({key}));  // a CPU reads neither
   }
+  EXPECT_ERROR(
+      run({"cluster.device=emulated:1", "partition.parts=2", "sample.device_lists=pinned"}),
+      Errc::failed_precondition,
+      "sample.device_lists: expected batches that devices sample, but the host does: "
+      "sampling on a device: a graph of 2 parts");
 }
 
 }  // namespace

@@ -53,7 +53,7 @@ TEST_F(SplitRows, TakesAllWhereTheBudgetSuffices) {
   EXPECT_EQ(bytes_of(tables()), all_bytes);
   for (const auto& profile : {PartHeat{}, heat(1), heat(1000)}) {
     for (const auto budget : {all_bytes, all_bytes + 1, ~std::uint64_t{0}}) {
-      const RowTiers all{{1000, 70, 12}, {0, 500}};
+      const RowTiers all{{{1000}, {70}, {12}}, {0, 500}};
       EXPECT_EQ(split(profile, budget), all) << budget;
     }
     EXPECT_NE(split(profile, all_bytes - 1), split(profile, all_bytes));
@@ -75,19 +75,47 @@ TEST_F(SplitRows, StaysWithinTheBudgetAndGrowsWithIt) {
   }
 }
 
+/// A table in pieces, hottest first in each, of which one is hotter.
+TEST_F(SplitRows, TakesTheHottestOfEachPiece) {
+  const TieredTables pieces{graph_, types_, {{600, 400, 50}, {70, 0, 0}, {12, 0, 0}}};
+  PartHeat profile;
+  for (std::size_t t = 0; t < 3; ++t) {
+    auto& by_piece = profile.mean.emplace_back(3);  // of the last piece nothing is known
+    for (std::size_t b = 0; b < PartHeat::buckets; ++b) {
+      by_piece[0].push_back((t == 0 ? 1.0 : 0.0) / static_cast<double>(b + 1));
+      by_piece[1].push_back((t == 0 ? 20.0 : 0.0) / static_cast<double>(b + 1));
+    }
+  }
+  EXPECT_EQ(bytes_of(pieces), all_bytes + 50 * 16);
+  const auto few = split_rows(pieces, profile, 100 * 16);
+  EXPECT_GT(few.nodes[0][1], few.nodes[0][0]);
+  EXPECT_EQ(few.nodes[0][0] + few.nodes[0][1], 100U);
+  EXPECT_EQ(few.nodes[0][2], 0U);
+  const auto all = split_rows(pieces, profile, ~std::uint64_t{0});
+  EXPECT_EQ(all.nodes, pieces.nodes);
+  const auto most = split_rows(pieces, profile, 1020 * 16);
+  EXPECT_EQ(most.nodes[0], (std::vector<std::uint64_t>{600, 400, 20}));
+  EXPECT_EQ(most.nodes[1][0], 0U);
+  const auto alike = split_rows(pieces, {}, bytes_of({graph_, {}, pieces.nodes}) / 2);
+  EXPECT_EQ(alike.nodes[0], (std::vector<std::uint64_t>{300, 200, 25}));
+  for (std::uint64_t budget = 0; budget < all_bytes; budget += 1111) {
+    EXPECT_LE(bytes_of(pieces, split_rows(pieces, profile, budget)), budget);
+  }
+}
+
 TEST_F(SplitRows, SharesAlikeWithoutAProfile) {
-  EXPECT_EQ(split({}, node_bytes / 2), (RowTiers{{500, 35, 6}, {0, 0}}));
-  EXPECT_EQ(split({}, node_bytes / 10), (RowTiers{{100, 7, 1}, {0, 0}}));
-  EXPECT_EQ(split({}, node_bytes + 800), (RowTiers{{1000, 70, 12}, {0, 100}}));
+  EXPECT_EQ(split({}, node_bytes / 2), (RowTiers{{{500}, {35}, {6}}, {0, 0}}));
+  EXPECT_EQ(split({}, node_bytes / 10), (RowTiers{{{100}, {7}, {1}}, {0, 0}}));
+  EXPECT_EQ(split({}, node_bytes + 800), (RowTiers{{{1000}, {70}, {12}}, {0, 100}}));
 }
 
 TEST_F(SplitRows, TakesTheHotterRowsPerByteFirst) {
   const auto cold = split(heat(0.0001), 1600);
-  EXPECT_EQ(cold.nodes[0], 100U);
-  EXPECT_EQ(cold.nodes[1], 0U);
+  EXPECT_EQ(cold.nodes[0][0], 100U);
+  EXPECT_EQ(cold.nodes[1][0], 0U);
   const auto hot = split(heat(10000), 1600);
-  EXPECT_EQ(hot.nodes[0], 0U);
-  EXPECT_EQ(hot.nodes[1], 25U);
+  EXPECT_EQ(hot.nodes[0][0], 0U);
+  EXPECT_EQ(hot.nodes[1][0], 25U);
   // A slow twin: bucket after bucket of most heat per byte, until one does not fit.
   const auto profile = heat(3);
   for (std::uint64_t budget = 100; budget < node_bytes; budget += 999) {
@@ -113,8 +141,8 @@ TEST_F(SplitRows, TakesTheHotterRowsPerByteFirst) {
       }
     }
     const auto got = split(profile, budget);
-    EXPECT_GE(got.nodes[0], rows[0]) << budget;
-    EXPECT_GE(got.nodes[1], rows[1]) << budget;
+    EXPECT_GE(got.nodes[0][0], rows[0]) << budget;
+    EXPECT_GE(got.nodes[1][0], rows[1]) << budget;
   }
 }
 
@@ -122,8 +150,8 @@ TEST_F(SplitRows, RowsWithoutHeatComeLast) {
   auto some = heat(1);
   std::ranges::fill(some.mean[0][0], 0.0);
   const auto tiers = split(some, 70 * 64 + 160);
-  EXPECT_EQ(tiers.nodes[1], 70U);
-  EXPECT_EQ(tiers.nodes[0], 10U);
+  EXPECT_EQ(tiers.nodes[1][0], 70U);
+  EXPECT_EQ(tiers.nodes[0][0], 10U);
 }
 
 TEST_F(SplitRows, OfHugeTablesDoNotOverflow) {
@@ -133,7 +161,7 @@ TEST_F(SplitRows, OfHugeTablesDoNotOverflow) {
   const auto all = bytes_of(tables());
   const auto tiers = split({}, all / 10);
   EXPECT_LE(bytes_of(tables(), tiers), all / 10);
-  EXPECT_NEAR(static_cast<double>(tiers.nodes[0]), 0.1 * 0x1p36, 1e4);
+  EXPECT_NEAR(static_cast<double>(tiers.nodes[0][0]), 0.1 * 0x1p36, 1e4);
 }
 
 }  // namespace

@@ -174,6 +174,53 @@ TEST(DeviceMemory, CopiesOfBatchesForTheHostHaveRowsWhereTheyAreHashed) {
   EXPECT_EQ(device_memory_of(job, {}).copies, 0U) << "the host makes them";
 }
 
+/// Two hosts with two parts each.
+Job parted_job() {
+  auto job = device_job();
+  job.cluster.hosts = 2;
+  job.partition.parts = 4;
+  return job;
+}
+
+TEST(DeviceMemory, OfSeveralPartsHasTheRowsOfTheLargestProcess) {
+  const auto even = device_memory_of(parted_job(), {.rows = true, .staged = true});
+  EXPECT_EQ(even.all_rows, 20'000U);
+  EXPECT_EQ(even.rows, 20'000U);
+  EXPECT_EQ(even.lists + even.ids, 0U) << "they are the host's";
+  const DeviceFacts known{.rows = true, .staged = true, .part_rows = {9000, 11'000, 15'000, 5000}};
+  auto job = parted_job();
+  job.features.device_budget = {.kind = DeviceBudget::Kind::share, .share = 0.1};
+  const auto parts = make_layout(job).processes.front().maps;
+  const auto first = known.part_rows[raw(parts[0])] + known.part_rows[raw(parts[1])];
+  const auto memory = device_memory_of(job, known);
+  EXPECT_EQ(memory.all_rows, std::max(first, 40'000 - first));
+  EXPECT_EQ(memory.rows, memory.all_rows / 10);
+  EXPECT_EQ(memory.rows + memory.pinned_rows, memory.all_rows);
+}
+
+TEST(DeviceMemory, OfSeveralPartsHasABlockOfStagedRows) {
+  const auto whole = device_memory_of(device_job(), {.rows = true});
+  EXPECT_EQ(whole.staged, 0U);
+  const auto memory = device_memory_of(parted_job(), {.rows = true, .staged = true});
+  // At most 100 nodes with a slot and 40 bytes; three batches, as the host has them.
+  EXPECT_GE(memory.staged, 3U * 100 * (8 + 40));
+  EXPECT_LE(memory.staged, 3U * (100 * (8 + 40) + 512));
+  EXPECT_GE(memory.batches, whole.batches + 100 * (8 + 40)) << "one of them is on the device";
+  EXPECT_NE(to_string(memory).find("pinned memory of the host"), std::string::npos);
+  // Rows alone come back, and only where they are hashed.
+  auto hashed = parted_job();
+  hashed.digest = DigestMode::full;
+  EXPECT_GE(device_memory_of(hashed, {.rows = true, .staged = true}).copies, 3U * 2 * 100 * 40);
+  hashed.digest = DigestMode::ids;
+  EXPECT_EQ(device_memory_of(hashed, {.rows = true, .staged = true}).copies, 0U);
+  // With all parts everywhere only slots are copied.
+  auto job = parted_job();
+  job.cluster.replicas = 2;
+  const auto here = device_memory_of(job, {.rows = true, .staged = true});
+  EXPECT_LE(here.staged, 3U * (100 * 8 + 512));
+  EXPECT_EQ(here.all_rows, 40'000U);
+}
+
 TEST(DeviceMemory, TooLittleIsAnErrorWithTheFigures) {
   auto job = device_job();
   job.features.device_budget = {.kind = DeviceBudget::Kind::share, .share = 1};

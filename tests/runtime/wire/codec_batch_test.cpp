@@ -160,8 +160,9 @@ void expect_same(const ReadyBatch& back, const ReadyBatch& sent) {
     EXPECT_EQ(candidates, b.links->candidates);
     EXPECT_EQ(edges_drawn, b.links->edges_drawn);
   }
-  const auto& [same_sampled, rows, labels, targets, edge_features, columns, digest, on_device] =
-      back.batch;
+  const auto& [same_sampled, rows, labels, targets, edge_features, columns, digest, staged,
+               on_device] = back.batch;
+  EXPECT_EQ(staged, nullptr);
   EXPECT_EQ(on_device, nullptr);
   ASSERT_EQ(columns.size(), sent.batch.columns.size());
   for (std::size_t i = 0; i < columns.size(); ++i) {
