@@ -85,7 +85,8 @@ void EmulatedGroup::read_of(std::size_t reader, std::size_t peer, const Emulated
 }
 
 void EmulatedGroup::launch(EmulatedStream& on, std::size_t rank,
-                           const std::shared_ptr<EmulatedCollective>& collective, Read read) {
+                           const std::shared_ptr<EmulatedCollective>& collective,
+                           const Read& read) {
   const auto self = shared_from_this();  // which the work in streams may outlive
   const auto tell = [&](const std::vector<EmulatedCollective::Flag>& all) {
     std::vector<EmulatedCollective::Flag> flags;

@@ -52,7 +52,7 @@ class EmulatedGroup : public std::enable_shared_from_this<EmulatedGroup> {
   /// Launches what `rank` reads of each rank: read(peer, its vector).
   using Read = std::function<void(std::size_t peer, const float* from)>;
   void launch(EmulatedStream& on, std::size_t rank,
-              const std::shared_ptr<EmulatedCollective>& collective, Read read);
+              const std::shared_ptr<EmulatedCollective>& collective, const Read& read);
 
   /// All that the rank wants is launched before `end`; the last rank's thread then does the work of all.
   void launched(std::size_t rank, EmulatedEvent end, Done done);

@@ -264,6 +264,28 @@ TEST_F(LocalRun, AMemberWithAnotherStoreEndsTheRunWithASentence) {
   EXPECT_TRUE(all_gone());
 }
 
+/// Its devices are gone with it; the process in its place has others, and the ranks a communicator of these.
+TEST_F(LocalRun, GradientsBetweenDevicesKeepTheirBitsWhenTheirProcessIsKilled) {
+  const std::string job =
+      "train.epochs=12 cluster.hosts=1 cluster.trainers_per_host=2 checkpoint.every.steps=3 ";
+  ASSERT_EQ(run(job + "cluster.device=cpu", "cpu").exit_code, 0);
+  testing::Process run(command(job + "cluster.device=emulated:2"), folder());
+  ASSERT_TRUE(run.wait_for_output("epoch  5/12", 20s));
+  const auto member = find("--name host 0");
+  ASSERT_GT(member, 0);
+
+  kill(member, SIGKILL);
+  const auto result = run.wait();
+
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(count_lines(result.err, "all ranks go back to step"), 1) << result.err;
+  const auto devices = report()["hardware"]["devices"].get<std::string>();
+  EXPECT_TRUE(devices.ends_with("; gradients between devices")) << devices;
+  for (const char* const digest : {"batches", "parameters", "best_parameters"}) {
+    EXPECT_EQ(report()["digests"][digest], report("cpu")["digests"][digest]) << digest;
+  }
+}
+
 // ---- ports ----
 
 /// A port that is taken as long as this lives.
