@@ -436,10 +436,11 @@ Result<caf::actor> ClusterProcess::start_evaluator() {
   return evaluator;
 }
 
-/// Before any rank starts: ranks of a device share its data.
+/// Before any rank starts: ranks of a device share its data. Exact inference without training makes no
+/// batches there.
 Status ClusterProcess::fill_devices() {
   const auto& ranks = plan().ranks;
-  if (!devices_ || !plan_->devices.rows || ranks.empty()) {
+  if (!devices_ || !plan_->devices.rows || ranks.empty() || plan_->inference) {
     return ok_status();
   }
   gpu::DeviceData::PartsHere parts;

@@ -293,6 +293,28 @@ class Bench:
         found = ", ".join(f"{budget}: {near} and {far}" for budget, (near, far) in served.items())
         return f"one digest; rows of an epoch from the device and pinned memory: {found}"
 
+    def parts(self):
+        """Rows of a graph in two parts: those of each host's part on the device or pinned, the others staged."""
+        job = os.path.join(ROOT, "examples", "quickstart.json")
+        base = ["train.epochs=3"]
+        on_cpu = self.run(job, "parts-cpu", "cpu", base)
+        first = None
+        served = {}
+        for budget in ("0", "10%", "100%"):
+            settings = base + [f"features.cache.device_budget={budget}"]
+            found = self.run(job, f"parts-{budget.rstrip('%')}", self.device, settings)
+            self.expect_equal("batches", on_cpu, found, f"the CPU against budget {budget}")
+            first = first or found
+            self.expect_equal("parameters", first, found, f"budget 0 against {budget}")
+            epoch = found["epochs"][-1]
+            if epoch["rows_remote"] != on_cpu["epochs"][-1]["rows_remote"]:
+                raise Failed(f"rows_remote: expected {on_cpu['epochs'][-1]['rows_remote']}, found {epoch['rows_remote']}")
+            served[budget] = (epoch["rows_device"], epoch["rows_pinned"], epoch["rows_remote"])
+        if served["0"][0] != 0 or served["100%"][1] != 0 or 0 in served["10%"]:
+            raise Failed(f"rows by tier: expected none, some and all of the part on the device, found {served}")
+        found = ", ".join(f"{budget}: {near}, {far} and {staged}" for budget, (near, far, staged) in served.items())
+        return f"the CPU's batches; rows of an epoch from the device, pinned memory and the other host: {found}"
+
     def auto(self):
         """What cluster.device "auto" becomes: this host's GPUs, else the CPU."""
         job = os.path.join(ROOT, "examples", "quickstart.json")
@@ -356,7 +378,13 @@ class Bench:
             raise NotRun("no compute-sanitizer here")
         chosen = ":".join(
             f"*{name}/cuda"
-            for name in ("OfAnyNumberOfSeeds", "OfBatchesHaveTheHostsDigest", "DropoutCopiesAndSums", "HaveEqualBitsEachTime")
+            for name in (
+                "OfAnyNumberOfSeeds",
+                "OfBatchesHaveTheHostsDigest",
+                "AreNormalizedAsOnTheHost",
+                "DropoutCopiesAndSums",
+                "HaveEqualBitsEachTime",
+            )
         )
         command = [tool, "--tool", "memcheck", "--error-exitcode", "9", self.programs["gpu_tests"], f"--gtest_filter={chosen}"]
         refused = re.compile(r".*(not supported|Unable to|insufficient permission|no CUDA device|no exit code|find exit code).*", re.I)
@@ -381,6 +409,7 @@ class Bench:
         self.item("cluster.device \"auto\"", self.auto)
         self.item("precision of products", self.precisions)
         self.item("rows and lists in two tiers", self.tiers)
+        self.item("rows of several parts", self.parts)
         self.item("ranks of one device", self.ranks)
         self.item("kill -9 and --resume", self.kill_and_resume)
         self.item("compute-sanitizer", self.sanitizer)

@@ -119,7 +119,7 @@ Result<DeviceBatches::Rest> DeviceBatches::collect(std::shared_ptr<const Sampled
                                                    DigestMode digest) {
   const std::lock_guard lock(mutex_);
   auto there = rows_->upload(*sampled);
-  return with_rows([sampled] { return sampled; }, std::move(there), digest);
+  return with_rows([sampled = std::move(sampled)] { return sampled; }, std::move(there), digest);
 }
 
 Result<DeviceBatches::Rest> DeviceBatches::with_rows(Sampled sampled, DeviceBatch there,

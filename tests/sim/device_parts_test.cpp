@@ -1,6 +1,8 @@
 // Devices that gather the rows of graphs in several parts, those of parts elsewhere as the host stages them:
 // the bits of the CPU, and as many rows over the links.
 #include "launcher/device_plan.hpp"
+#include "launcher/prepare_store.hpp"
+#include "launcher/read_job.hpp"
 #include "launcher/simulation.hpp"
 #include "runtime/job/collect_options.hpp"
 #include "runtime/job/sample_options.hpp"
@@ -9,7 +11,6 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <set>
 #include <string>
 #include <vector>
 

@@ -15,6 +15,7 @@
 #include <fmt/format.h>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace troupe::testing {

@@ -155,6 +155,18 @@ TEST_F(SimOutputs, RowsAreInTheOrderOfTheRequest) {
   }
 }
 
+/// It makes no batches there: a device needs no room for the rows of batches.
+TEST_F(SimOutputs, InferenceAloneKeepsNoRowsOnDevices) {
+  ASSERT_OK_AND_ASSIGN(const auto trained, train({"train.epochs=1"}));
+  ASSERT_OK_AND_ASSIGN(const auto all, infer({}, trained.state->best, false, {"all"}));
+  for (const char* const parts : {"partition.parts=1", "partition.parts=2"}) {
+    ASSERT_OK_AND_ASSIGN(const auto there, infer({parts, "cluster.device=emulated:1,4MB",
+                                                  "features.cache.device_budget=100%"},
+                                                 trained.state->best, false, {"all"}));
+    EXPECT_EQ(numbers(there), numbers(all)) << parts;
+  }
+}
+
 TEST_F(SimOutputs, ParametersOfAnotherModelAreRefused) {
   EXPECT_FALSE(infer({}, std::vector<float>(3), false, {"test"}).ok());
 }
