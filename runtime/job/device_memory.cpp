@@ -19,6 +19,8 @@ namespace {
 
 /// Parameters, gradient, mean over ranks, two states of the optimizer, best epoch.
 constexpr std::uint64_t vectors_on_device = 6;
+/// What ranks with devices of their own exchange gradients in: slices of all ranks, and the mean.
+constexpr std::uint64_t vectors_to_exchange = 2;
 /// While a batch is made: of a node the table that numbers it, of an edge slots, entries and sums.
 constexpr std::uint64_t making_node_bytes = 88;
 constexpr std::uint64_t making_edge_bytes = 40;
@@ -214,7 +216,9 @@ DeviceMemory device_memory(const Job& job, const GraphInfo& graph, const Plan& p
                       .memory_bytes = facts.memory_bytes};
   memory.margin = device_margin(facts.memory_bytes);
   memory.activations = times(memory.ranks, memory_of_activations(of));
-  memory.parameters = times(memory.ranks, matrix_bytes(plan.parameters, vectors_on_device));
+  const bool exchanges = memory.ranks == 1 && job.cluster.world() > 1;
+  const auto vectors = vectors_on_device + (exchanges ? vectors_to_exchange : 0);
+  memory.parameters = times(memory.ranks, matrix_bytes(plan.parameters, vectors));
   if (!memory.keeps_rows) {  // a copy in buffers that grow by a quarter
     memory.batches = times(memory.ranks, plus(batch.kept, batch.kept / 4));
     return memory;

@@ -145,6 +145,18 @@ TEST(DeviceMemory, RanksOfADeviceTakeTheirOwnBatches) {
   EXPECT_EQ(device_memory_of(job, {.batches = true}).ranks, 1U);  // a device for each
 }
 
+/// Slices of the other ranks' gradients, and the mean.
+TEST(DeviceMemory, RanksWithDevicesOfTheirOwnExchangeGradientsThere) {
+  auto job = device_job();
+  const auto alone = device_memory_of(job, {.devices = 2, .batches = true});
+  job.cluster.trainers_per_host = 2;
+  const auto exchanging = device_memory_of(job, {.devices = 2, .batches = true});
+  EXPECT_EQ(exchanging.ranks, 1U);
+  EXPECT_EQ(6 * exchanging.parameters, 8 * alone.parameters);
+  const auto sharing = device_memory_of(job, {.devices = 1, .batches = true});
+  EXPECT_EQ(sharing.parameters, 2 * alone.parameters);
+}
+
 TEST(DeviceMemory, BatchesThatTheHostSamplesNeedNoLists) {
   const auto both = device_memory_of(device_job(), {.batches = true});
   const auto rows = device_memory_of(device_job(), {.rows = true});
