@@ -1,6 +1,7 @@
 // Blocks and threads of kernels, and loops whose loads are issued together.
 #include "gpu/base/launch_shape.hpp"
 
+#include "gpu/base/columns.hpp"
 #include "gpu/nn/loads_ahead.hpp"
 
 #include <gtest/gtest.h>
