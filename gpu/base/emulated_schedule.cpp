@@ -1,6 +1,8 @@
 #include "gpu/base/emulated_schedule.hpp"
 
 #include <algorithm>
+#include <chrono>
+#include <thread>
 #include <utility>
 
 namespace troupe::gpu {
@@ -71,7 +73,19 @@ bool EmulatedSchedule::idle() {
   });
 }
 
+bool EmulatedSchedule::waits_for_peer() {
+  const std::lock_guard lock(mutex_);
+  return std::ranges::any_of(streams_, [](const auto& stream) {
+    return !stream.empty() && stream.front().of_peer && !*stream.front().event;
+  });
+}
+
 namespace {
+
+using SteadyClock = std::chrono::steady_clock;
+
+/// A GPU waits for its peers as long as it takes. Who loses one is told to abort before that.
+constexpr auto longest_wait_for_peer = std::chrono::seconds(2);
 
 Error nothing_can_run() {
   return {Errc::internal,
@@ -82,9 +96,17 @@ Error nothing_can_run() {
 }  // namespace
 
 Status EmulatedSchedule::run_until(const EmulatedEvent& event) {
-  const std::lock_guard running(running_);
+  constexpr auto between_looks = std::chrono::microseconds(50);
+  std::unique_lock running(running_);
+  auto give_up = SteadyClock::now() + longest_wait_for_peer;
   while (!*event) {
-    if (!step()) {
+    if (step()) {
+      give_up = SteadyClock::now() + longest_wait_for_peer;
+    } else if (waits_for_peer() && SteadyClock::now() < give_up) {
+      running.unlock();  // what the peer waits for may be work of this device
+      std::this_thread::sleep_for(between_looks);
+      running.lock();
+    } else {
       return nothing_can_run();
     }
   }

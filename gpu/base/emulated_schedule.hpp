@@ -35,7 +35,7 @@ class EmulatedSchedule {
   /// What is launched in `stream` from now on runs after the event.
   void wait(std::size_t stream, EmulatedEvent event);
   /// The same for an event that work elsewhere brings about: of another device, say. Until it happens the
-  /// stream cannot go on, and whoever waits for it gets an error.
+  /// stream cannot go on, and whoever waits for it does so for two seconds, then gets an error.
   void wait_for_peer(std::size_t stream, EmulatedEvent event);
   std::uint64_t waits() const { return waits_; }
 
@@ -59,6 +59,7 @@ class EmulatedSchedule {
   /// \returns false: no entry can run
   bool step();
   bool idle();
+  bool waits_for_peer();
   void add_wait(std::size_t stream, Entry entry);
 
   std::mutex running_;  ///< held while work runs

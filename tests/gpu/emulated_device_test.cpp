@@ -7,8 +7,10 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cmath>
 #include <set>
+#include <thread>
 
 namespace troupe::gpu {
 namespace {
@@ -297,6 +299,19 @@ TEST(EmulatedSchedule, AWaitForAPeerHoldsItsStreamAlone) {
   EXPECT_TRUE(schedule.run_one());
   EXPECT_OK(schedule.run_until(end));
   EXPECT_EQ(ran, (std::vector<int>{2, 1}));
+}
+
+TEST(EmulatedSchedule, WhoWaitsForAPeerThatIsLateGetsNoError) {
+  EmulatedSchedule schedule(1);
+  const auto stream = schedule.add_stream();
+  const auto peer = std::make_shared<std::atomic<bool>>(false);
+  schedule.wait_for_peer(stream, peer);
+  const auto end = schedule.record(stream);
+  std::jthread late([peer] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    *peer = true;
+  });
+  EXPECT_OK(schedule.run_until(end));
 }
 
 TEST(EmulatedSchedule, AWaitThatNobodyBringsAboutIsStillAnError) {
