@@ -96,7 +96,7 @@ void make_next(DeviceSamplerActor* self) {
   });
 }
 
-/// \returns whether there is room for one more batch; if not, its asker was told
+/// \returns whether there is room for one more batch; where there is none the asker has its error
 bool admits(DeviceSamplerActor* self, caf::response_promise& promise) {
   const auto count = self->state.waiting.size() + self->state.staging;
   if (count < max_batches_in_progress) {

@@ -84,7 +84,7 @@ namespace {
 
 using SteadyClock = std::chrono::steady_clock;
 
-/// A GPU waits for its peers as long as it takes. Who loses one is told to abort before that.
+/// A GPU waits for its peers without an end; a rank that loses one aborts its communicator long before this.
 constexpr auto longest_wait_for_peer = std::chrono::seconds(2);
 
 Error nothing_can_run() {

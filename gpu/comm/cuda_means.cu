@@ -105,7 +105,7 @@ class RankThread {
     return on.failed() ? CudaEvent() : on.record();
   }
 
-  /// A stream that waits for a rank that is lost is noticed by the library, or the run tells.
+  /// Ends with an error where NCCL notices a lost rank, or the run aborts the communicator.
   Status wait(const CudaEvent& event) {
     const auto began = SteadyClock::now();
     for (;;) {

@@ -195,7 +195,7 @@ bool EmulatedGroup::takes_ended(std::vector<Ended>& ended) {
   return all;
 }
 
-/// A GPU would wait for ever. Who waits for a rank that has left is told by others, and aborts.
+/// A GPU would wait without an end. Ranks that wait for one that has left are aborted by the run.
 void EmulatedGroup::lock_up() {
   std::vector<std::size_t> locked;
   std::string what;
