@@ -1,8 +1,8 @@
+#include "gpu/base/library_functions.hpp"
 #include "gpu/comm/nccl.cuh"
 
 #include <chrono>
 #include <cstring>
-#include <dlfcn.h>
 #include <string>
 #include <thread>
 #include <type_traits>
@@ -64,40 +64,35 @@ std::string nccl_version_text(int version) {
 }
 
 Result<NcclLibrary> NcclLibrary::load(const char* file) {
-  void* const opened = dlopen(file, RTLD_NOW | RTLD_LOCAL);
-  if (opened == nullptr) {
+  LibraryFunctions functions(file);
+  if (!functions.opened()) {
     return Error(Errc::not_found, std::string("gradients between GPUs: expected ")
                                       .append(file)
                                       .append(", found none (")
-                                      .append(dlerror())
+                                      .append(functions.why())
                                       .append("); try: install NCCL for CUDA 13, or set "
                                               "LD_LIBRARY_PATH to the folder that has it"));
   }
   NcclLibrary library;
   nccl::GetVersion get_version = nullptr;
-  const char* missing = nullptr;
-  const auto find = [&](auto& function, const char* symbol) {
-    function = reinterpret_cast<std::decay_t<decltype(function)>>(dlsym(opened, symbol));
-    missing = function == nullptr ? symbol : missing;
-  };
-  find(get_version, "ncclGetVersion");
-  find(library.get_unique_id, "ncclGetUniqueId");
-  find(library.comm_init, "ncclCommInitRankConfig");
-  find(library.comm_abort, "ncclCommAbort");
-  find(library.async_error, "ncclCommGetAsyncError");
-  find(library.error_string, "ncclGetErrorString");
-  find(library.last_error, "ncclGetLastError");
-  find(library.group_start, "ncclGroupStart");
-  find(library.group_end, "ncclGroupEnd");
-  find(library.send, "ncclSend");
-  find(library.recv, "ncclRecv");
-  find(library.all_gather, "ncclAllGather");
-  find(library.all_reduce, "ncclAllReduce");
-  if (missing != nullptr) {
+  functions.find(get_version, "ncclGetVersion");
+  functions.find(library.get_unique_id, "ncclGetUniqueId");
+  functions.find(library.comm_init, "ncclCommInitRankConfig");
+  functions.find(library.comm_abort, "ncclCommAbort");
+  functions.find(library.async_error, "ncclCommGetAsyncError");
+  functions.find(library.error_string, "ncclGetErrorString");
+  functions.find(library.last_error, "ncclGetLastError");
+  functions.find(library.group_start, "ncclGroupStart");
+  functions.find(library.group_end, "ncclGroupEnd");
+  functions.find(library.send, "ncclSend");
+  functions.find(library.recv, "ncclRecv");
+  functions.find(library.all_gather, "ncclAllGather");
+  functions.find(library.all_reduce, "ncclAllReduce");
+  if (functions.missing() != nullptr) {
     return Error(Errc::not_found, std::string("gradients between GPUs: ")
                                       .append(file)
                                       .append(": expected a function ")
-                                      .append(missing));
+                                      .append(functions.missing()));
   }
   if (const auto status = get_version(&library.version); status != nccl::success ||
                                                          library.version < nccl::least_version ||

@@ -1,7 +1,7 @@
+#include "gpu/base/library_functions.hpp"
 #include "gpu/nn/cublas.cuh"
 #include "gpu/nn/cublas_api.cuh"
 
-#include <dlfcn.h>
 #include <string>
 #include <type_traits>
 #if __has_include(<cublas_v2.h>)
@@ -64,32 +64,27 @@ struct CublasProducts::Library {
 
   static Result<Library> load() {
     constexpr const char* name = "libcublas.so.13";
-    void* const file = dlopen(name, RTLD_NOW | RTLD_LOCAL);
-    if (file == nullptr) {
+    LibraryFunctions file(name);
+    if (!file.opened()) {
       return Error(Errc::not_found, std::string("matrix products on a GPU: expected ")
                                         .append(name)
                                         .append(" of CUDA 13, found none (")
-                                        .append(dlerror())
+                                        .append(file.why())
                                         .append("); try: install cuBLAS of CUDA 13, or set "
                                                 "LD_LIBRARY_PATH to the folder that has it"));
     }
     Library library;
-    const char* missing = nullptr;
-    const auto find = [&](auto& function, const char* symbol) {
-      function = reinterpret_cast<std::decay_t<decltype(function)>>(dlsym(file, symbol));
-      missing = function == nullptr ? symbol : missing;
-    };
-    find(library.get_property, "cublasGetProperty");
-    find(library.create, "cublasCreate_v2");
-    find(library.destroy, "cublasDestroy_v2");
-    find(library.set_stream, "cublasSetStream_v2");
-    find(library.set_workspace, "cublasSetWorkspace_v2");
-    find(library.set_math_mode, "cublasSetMathMode");
-    find(library.sgemm, "cublasSgemm_v2");
-    find(library.gemm_ex, "cublasGemmEx");
-    if (missing != nullptr) {
+    file.find(library.get_property, "cublasGetProperty");
+    file.find(library.create, "cublasCreate_v2");
+    file.find(library.destroy, "cublasDestroy_v2");
+    file.find(library.set_stream, "cublasSetStream_v2");
+    file.find(library.set_workspace, "cublasSetWorkspace_v2");
+    file.find(library.set_math_mode, "cublasSetMathMode");
+    file.find(library.sgemm, "cublasSgemm_v2");
+    file.find(library.gemm_ex, "cublasGemmEx");
+    if (file.missing() != nullptr) {
       return Error(Errc::not_found,
-                   std::string(name).append(": expected a function ").append(missing));
+                   std::string(name).append(": expected a function ").append(file.missing()));
     }
     return library;
   }

@@ -12,50 +12,57 @@ namespace {
 /// With the rows as they are stored and those that are prefetched, less than a first-level cache.
 constexpr std::size_t cached_bytes = std::size_t{1} << 14;
 
-/// Rows of a part that stay as they are stored: no call for each of them.
-void copy_rows(std::size_t row_bytes, ComingRows& rows, std::size_t end, MutMatrix out) {
-  const auto stored = rows.part->features->data.bytes;
-  const auto count = rows.nodes.size();
-  const auto row_of = [&](std::size_t i) {
-    return stored.subspan(rows.part->local(rows.nodes[i]) * row_bytes, row_bytes);
-  };
-  for (; rows.done < count && rows.places[rows.done] < end; ++rows.done) {
-    prefetch_row(row_of(std::min(rows.done + rows_ahead, count - 1)));
-    std::memcpy(out.row(rows.places[rows.done]).data(), row_of(rows.done).data(), row_bytes);
+/// Rows as they are stored: in a part, where those ahead are loaded early, or packed in a reply.
+class StoredRows {
+ public:
+  StoredRows(const ComingRows& rows, std::size_t row_bytes)
+      : rows_(rows),
+        bytes_(rows.part == nullptr ? rows.packed : rows.part->features->data.bytes),
+        row_bytes_(row_bytes) {}
+
+  /// \param i  ascending from call to call
+  std::span<const std::byte> operator[](std::size_t i) const {
+    if (rows_.part != nullptr) {
+      prefetch_row(at(std::min(i + rows_ahead, rows_.nodes.size() - 1)));
+    }
+    return at(i);
   }
-}
+
+ private:
+  std::span<const std::byte> at(std::size_t i) const {
+    const auto row = rows_.part == nullptr ? i : rows_.part->local(rows_.nodes[i]);
+    return bytes_.subspan(row * row_bytes_, row_bytes_);
+  }
+
+  const ComingRows& rows_;
+  std::span<const std::byte> bytes_;
+  std::size_t row_bytes_;
+};
 
 }  // namespace
 
 void place_rows(const RowDecoder& decoder, ComingRows& rows, std::size_t end, MutMatrix out) {
-  const auto row_bytes = decoder.row_bytes();
-  const auto count = rows.nodes.size();
-  if (rows.part != nullptr && decoder.keeps_rows() && decoder.cols() == out.cols) {
-    return copy_rows(row_bytes, rows, end, out);
-  }
-  for (; rows.done < count && rows.places[rows.done] < end; ++rows.done) {
-    const auto i = rows.done;
-    if (rows.part == nullptr) {
-      decoder.decode(rows.packed.subspan(i * row_bytes, row_bytes), out.row(rows.places[i]));
-      continue;
+  const StoredRows stored(rows, decoder.row_bytes());
+  const bool kept = decoder.keeps_rows() && decoder.cols() == out.cols;
+  for (; rows.done < rows.nodes.size() && rows.places[rows.done] < end; ++rows.done) {
+    const auto from = stored[rows.done];
+    const auto to = out.row(rows.places[rows.done]);
+    if (kept) {  // without a call for each row
+      std::memcpy(to.data(), from.data(), from.size());
+    } else {
+      decoder.decode(from, to);
     }
-    const auto& table = *rows.part->features;
-    if (i + rows_ahead < count) {
-      prefetch_row(table.row(rows.part->local(rows.nodes[i + rows_ahead])));
-    }
-    decoder.decode(table.row(rows.part->local(rows.nodes[i])), out.row(rows.places[i]));
   }
 }
 
 void copy_rows_as_stored(const ComingRows& rows, std::span<std::byte> to) {
-  if (rows.part == nullptr) {
-    std::ranges::copy(rows.packed, to.begin());
+  if (rows.nodes.empty()) {
     return;
   }
-  const auto& table = *rows.part->features;
+  const StoredRows stored(rows, to.size() / rows.nodes.size());
   auto out = to.begin();
-  for (const auto node : rows.nodes) {
-    out = std::ranges::copy(table.row(rows.part->local(node)), out).out;
+  for (std::size_t i = 0; i < rows.nodes.size(); ++i) {
+    out = std::ranges::copy(stored[i], out).out;
   }
 }
 

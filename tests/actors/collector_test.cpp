@@ -3,7 +3,7 @@
 #include "actors/collector.hpp"
 
 #include "actors/local_messages.hpp"
-#include "tests/actors/scripted_system.hpp"
+#include "tests/actors/scripted_host.hpp"
 #include "tests/runtime/feature/collect.hpp"
 #include "tests/support/expect.hpp"
 
@@ -36,27 +36,8 @@ testing::TestGraph papers_and_authors() {
 /// A host with part 0 of three. Parts 1 and 2 are behind scripted holders.
 class CollectorTest : public ::testing::Test {
  protected:
-  CollectorTest() {
-    host_->graph = std::make_shared<const GraphInfo>(cut_.info);
-    host_->book = cut_.book;
-    host_->parts[PartId{0}] = cut_.parts[0];
-    host_->executor = system_.executor();
-    for (const auto* holder : {&holder_0_, &holder_1_, &holder_2_}) {
-      host_->holders.push_back(replicas({holder->handle()}));
-    }
-  }
-
-  /// Of one part, nearest first. A loss is waited for during one second.
   static std::shared_ptr<const Replicas> replicas(const std::vector<caf::actor>& holders) {
-    Replicas part;
-    part.what = "a part";
-    for (const auto& holder : holders) {
-      part.actors.emplace_back([holder] { return holder; });
-    }
-    part.request_deadline = 5s;
-    part.recovery_deadline = 1s;
-    part.first_pause = 100ms;
-    return std::make_shared<const Replicas>(std::move(part));
+    return testing::replicas_of(holders, 100ms);
   }
   void start() { collector_ = system_.add("collector", spawn_collector(*system_, host_)); }
 
@@ -95,15 +76,11 @@ class CollectorTest : public ::testing::Test {
   }
 
   RowReply rows(const Asked<RowRequest>& asked, std::size_t part) const {
-    auto reply = read_part_rows(*cut_.parts[part], *asked.what);
-    EXPECT_OK(reply);
-    return *std::move(reply);
+    return testing::rows_of(cut_, asked, part);
   }
   /// Takes the next request of the holder of a part, and answers it.
   void serve(ScriptedActor& holder, std::size_t part) {
-    const auto asked = holder.take<RowRequest>();
-    holder.answer(asked, rows(asked, part));
-    system_.run();
+    testing::serve_rows(system_, holder, cut_, part);
   }
   /// Answers what waits at both holders, until nothing does.
   void serve_all() {
@@ -138,7 +115,8 @@ class CollectorTest : public ::testing::Test {
     return options;
   }();
   std::shared_ptr<const CollectOptions> collect_ = testing::collect_options(cut_);
-  std::shared_ptr<HostContext> host_ = std::make_shared<HostContext>();
+  std::shared_ptr<HostContext> host_ = testing::host_of_first_part(
+      cut_, system_, {holder_0_.handle(), holder_1_.handle(), holder_2_.handle()}, 100ms);
   caf::actor collector_;
 };
 

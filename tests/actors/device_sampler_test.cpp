@@ -5,7 +5,7 @@
 #include "actors/collector.hpp"
 #include "actors/local_messages.hpp"
 #include "gpu/run/device_data.hpp"
-#include "tests/actors/scripted_system.hpp"
+#include "tests/actors/scripted_host.hpp"
 #include "tests/runtime/feature/collect.hpp"
 #include "tests/support/expect.hpp"
 
@@ -21,18 +21,6 @@ using testing::ScriptedActor;
 class DeviceSamplerTest : public ::testing::Test {
  protected:
   DeviceSamplerTest() {
-    host_->graph = std::make_shared<const GraphInfo>(cut_.info);
-    host_->book = cut_.book;
-    host_->parts[PartId{0}] = cut_.parts[0];
-    host_->executor = system_.executor();
-    for (const auto* holder : {&holder_0_, &holder_1_, &holder_2_}) {
-      Replicas part;
-      part.what = "a part";
-      part.actors.emplace_back([handle = holder->handle()] { return handle; });
-      part.request_deadline = 5s;
-      part.recovery_deadline = 1s;
-      host_->holders.push_back(std::make_shared<const Replicas>(std::move(part)));
-    }
     const auto devices = gpu::open_devices({.kind = DeviceKind::emulated, .count = 1});
     EXPECT_OK(devices);
     const std::vector<Rank> ranks{Rank{0}};
@@ -65,14 +53,10 @@ class DeviceSamplerTest : public ::testing::Test {
     return number;
   }
   RowReply rows(const Asked<RowRequest>& asked, std::size_t part) const {
-    auto reply = read_part_rows(*cut_.parts[part], *asked.what);
-    EXPECT_OK(reply);
-    return *std::move(reply);
+    return testing::rows_of(cut_, asked, part);
   }
   void serve(ScriptedActor& holder, std::size_t part) {
-    const auto asked = holder.take<RowRequest>();
-    holder.answer(asked, rows(asked, part));
-    system_.run();
+    testing::serve_rows(system_, holder, cut_, part);
   }
   Digest expected(std::uint64_t number) const {
     return digest_batch(testing::collect(cut_, collect_, *sampled(number)), DigestMode::full);
@@ -85,7 +69,8 @@ class DeviceSamplerTest : public ::testing::Test {
   ScriptedActor holder_2_{system_, "holder 2"};
   testing::CutGraph cut_ = testing::cut_graph(testing::featured_graph(), 3);
   std::shared_ptr<const CollectOptions> collect_ = testing::collect_options(cut_);
-  std::shared_ptr<HostContext> host_ = std::make_shared<HostContext>();
+  std::shared_ptr<HostContext> host_ = testing::host_of_first_part(
+      cut_, system_, {holder_0_.handle(), holder_1_.handle(), holder_2_.handle()});
   std::shared_ptr<const gpu::DeviceData> data_;
   caf::actor sampler_;
 };

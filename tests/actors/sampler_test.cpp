@@ -3,7 +3,7 @@
 #include "actors/sampler.hpp"
 
 #include "actors/local_messages.hpp"
-#include "tests/actors/scripted_system.hpp"
+#include "tests/actors/scripted_host.hpp"
 #include "tests/runtime/sample/drive.hpp"
 #include "tests/support/expect.hpp"
 
@@ -19,18 +19,6 @@ using testing::ScriptedActor;
 class SamplerTest : public ::testing::Test {
  protected:
   SamplerTest() {
-    host_->graph = std::make_shared<const GraphInfo>(cut_.info);
-    host_->book = cut_.book;
-    host_->parts[PartId{0}] = cut_.parts[0];
-    host_->executor = system_.executor();
-    for (const auto* holder : {&holder_1_, &holder_1_, &holder_2_}) {
-      Replicas part;
-      part.what = "a part";
-      part.actors.emplace_back([actor = holder->handle()] { return actor; });
-      part.request_deadline = 5s;
-      part.recovery_deadline = 1s;
-      host_->holders.push_back(std::make_shared<const Replicas>(std::move(part)));
-    }
     sampler_ = system_.add("sampler", spawn_sampler(*system_, host_, collector_.handle()));
   }
 
@@ -75,7 +63,8 @@ class SamplerTest : public ::testing::Test {
   testing::CutGraph cut_ = testing::cut_graph(testing::skewed_graph(60, 6), 3);
   SampleOptions sample_ = testing::fanouts({3, 3});
   std::vector<std::uint64_t> seeds_ = {0, 1, 2, 3, 4, 5, 6, 7};
-  std::shared_ptr<HostContext> host_ = std::make_shared<HostContext>();
+  std::shared_ptr<HostContext> host_ = testing::host_of_first_part(
+      cut_, system_, {holder_1_.handle(), holder_1_.handle(), holder_2_.handle()});
   caf::actor sampler_;
 };
 

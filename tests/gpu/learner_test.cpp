@@ -54,17 +54,6 @@ LearnerOptions pairs_with(const std::string& task, const std::string& decoder,
   return options;
 }
 
-/// The links with labels, without negatives.
-Batch labelled_links(PooledVector<float> labels) {
-  Batch batch = links_of_two_nodes();
-  auto sampled = *batch.sampled;
-  sampled.links->negative_sources.clear();
-  sampled.links->negative_destinations.clear();
-  sampled.links->labels = std::move(labels);
-  batch.sampled = std::make_shared<const SampledBatch>(std::move(sampled));
-  return batch;
-}
-
 /// Each decoder and loss of links and edges once.
 void add_links(std::vector<Way>& all) {
   for (const auto& [decoder, loss] :

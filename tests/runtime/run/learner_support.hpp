@@ -126,6 +126,17 @@ inline Batch links_of_two_types() {
   return batch;
 }
 
+/// The same links with labels, without negatives.
+inline Batch labelled_links(PooledVector<float> labels) {
+  Batch batch = links_of_two_nodes();
+  auto sampled = *batch.sampled;
+  sampled.links->negative_sources.clear();
+  sampled.links->negative_destinations.clear();
+  sampled.links->labels = std::move(labels);
+  batch.sampled = std::make_shared<const SampledBatch>(std::move(sampled));
+  return batch;
+}
+
 /// A hundred steps on a batch halve its loss.
 inline void expect_learns(Learner& learner, const Batch& batch) {
   InlineExecutor executor;

@@ -198,17 +198,6 @@ TEST(LinkLearner, RefusesOptionsThatMakeNoTask) {
                "task.kind: expected one of node, link, edge, unsupervised");
 }
 
-/// Edges with labels, of the same links.
-Batch labelled_batch(PooledVector<float> labels) {
-  Batch batch = links_of_two_nodes();
-  auto sampled = *batch.sampled;
-  sampled.links->negative_sources.clear();
-  sampled.links->negative_destinations.clear();
-  sampled.links->labels = std::move(labels);
-  batch.sampled = std::make_shared<const SampledBatch>(std::move(sampled));
-  return batch;
-}
-
 LearnerOptions edge_learner(const std::string& loss, std::uint64_t outputs) {
   auto o = link_learner("mlp", loss);
   o.task = "edge";
@@ -217,23 +206,23 @@ LearnerOptions edge_learner(const std::string& loss, std::uint64_t outputs) {
 }
 
 TEST(EdgeLearner, GradientsEqualDifferences) {
-  expect_gradient(edge_learner("cross_entropy", 3), labelled_batch({2, 0}));
+  expect_gradient(edge_learner("cross_entropy", 3), labelled_links({2, 0}));
   for (const char* loss : {"mse", "mae", "huber"}) {
-    expect_gradient(edge_learner(loss, 1), labelled_batch({0.5F, -2}));
+    expect_gradient(edge_learner(loss, 1), labelled_links({0.5F, -2}));
   }
   auto distmult = edge_learner("cross_entropy", 3);
   distmult.model.decoder.kind = "distmult";
-  expect_gradient(distmult, labelled_batch({2, 1}));
+  expect_gradient(distmult, labelled_links({2, 1}));
 }
 
 TEST(EdgeLearner, RefusesLabelsThatDoNotFit) {
   InlineExecutor executor;
   const auto learner = make(edge_learner("cross_entropy", 3));
   for (const float bad : {3.0F, -1.0F, 0.5F, NAN}) {
-    EXPECT_ERROR(learner->compute(executor, labelled_batch({0, bad})), Errc::failed_precondition,
+    EXPECT_ERROR(learner->compute(executor, labelled_links({0, bad})), Errc::failed_precondition,
                  "labels of links: expected classes from 0 to 2");
   }
-  EXPECT_ERROR(learner->compute(executor, labelled_batch({})), Errc::failed_precondition,
+  EXPECT_ERROR(learner->compute(executor, labelled_links({})), Errc::failed_precondition,
                "labels of links: expected 2, found 0");
   EXPECT_ERROR(Learner::create(edge_learner("bce", 3)), Errc::invalid_argument,
                "expected cross_entropy, mse, mae, huber for edges");
