@@ -19,6 +19,8 @@ constexpr std::size_t smallest_kept = 4096;
 /// Blocks from here on are whole pages, and share none with others.
 constexpr std::size_t smallest_of_pages = std::size_t{1} << 16;
 constexpr std::size_t page_bytes = 4096;
+/// Blocks taken until a peak of use is forgotten by two thirds: some hundreds of batches.
+constexpr std::size_t uses_remembered = std::size_t{1} << 16;
 
 std::atomic<const PoolObserver*> observer_of_pool = nullptr;
 
@@ -28,6 +30,8 @@ class BufferPool {
   std::byte* take(std::size_t capacity) {
     {
       const std::lock_guard guard(mutex_);
+      used_bytes_ += capacity;
+      most_used_ = std::max(used_bytes_, most_used_ - most_used_ / uses_remembered);
       auto& kept = free_[capacity];
       kept.last_use = ++uses_;
       if (!kept.blocks.empty()) {
@@ -44,6 +48,7 @@ class BufferPool {
   void give_back(std::byte* block, std::size_t capacity) noexcept {
     {
       const std::lock_guard guard(mutex_);
+      used_bytes_ -= capacity;
       auto& kept = free_[capacity];
       kept.last_use = ++uses_;
       if (make_room(capacity)) {
@@ -73,10 +78,11 @@ class BufferPool {
     std::uint64_t last_use = 0;
   };
 
-  static std::size_t limit() noexcept {
+  std::size_t limit() const noexcept {
     const auto* observer = observer_of_pool.load();
-    return observer == nullptr ? pool_limit_bytes
-                               : std::max(pool_limit_bytes, observer->kept_bytes);
+    const std::size_t fixed =
+        observer == nullptr ? pool_limit_bytes : std::max(pool_limit_bytes, observer->kept_bytes);
+    return std::max(fixed, most_used_ - std::min(most_used_, used_bytes_));
   }
 
   /// Releases blocks of other sizes, those that were not used for longest first.
@@ -132,6 +138,8 @@ class BufferPool {
   std::uint64_t uses_ = 0;
   std::size_t kept_bytes_ = 0;
   std::size_t most_bytes_ = 0;
+  std::size_t used_bytes_ = 0;
+  std::size_t most_used_ = 0;  ///< Of late
   std::size_t fresh_blocks_ = 0;
 };
 

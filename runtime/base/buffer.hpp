@@ -90,16 +90,18 @@ struct PoolObserver {
 /// \param observer  of static lifetime; null: none any longer
 void observe_pool(const PoolObserver* observer);
 
-/// The pool keeps blocks that nobody uses, up to a limit. Where one more does not fit, blocks of the
-/// size that was not used for longest are returned to the system.
+/// The pool keeps unused blocks, up to a limit: as many as were in use at once of late, with those that
+/// are in use now, and in any case pool_limit_bytes. Batches that are all released at an epoch's end
+/// therefore leave their memory to those of the next one. Where one more block does not fit, blocks of
+/// the size that was not used for longest are returned to the system.
 struct BufferPoolStats {
-  std::size_t kept_bytes = 0;  ///< Now
-  std::size_t limit_bytes = 0;
+  std::size_t kept_bytes = 0;    ///< Now
+  std::size_t limit_bytes = 0;   ///< Of kept_bytes, now
   std::size_t most_bytes = 0;    ///< The most that was kept since the start
   std::size_t fresh_blocks = 0;  ///< Blocks that came from the system since the start
 };
 BufferPoolStats buffer_pool_stats();
-/// What the pool keeps at most without an observer, and where devices pin its blocks.
+/// What the pool keeps in any case without an observer, and where devices pin its blocks.
 inline constexpr std::size_t pool_limit_bytes = std::size_t{256} << 20;
 inline constexpr std::size_t pinned_pool_limit_bytes = std::size_t{2} << 30;
 

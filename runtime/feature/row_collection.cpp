@@ -247,15 +247,19 @@ void RowCollection::State::ask(NodeTypeId type, std::vector<std::size_t>& questi
   const bool all = rows || wants_original_ids();
   const auto count = all ? static_cast<std::uint32_t>(wanted_nodes(raw(type))) : labelled;
   std::vector<PooledVector<std::uint32_t>> by_part(book.parts());
-  const bool of_one_part = book.parts() == 1 && !cache && !future_rows;
+  const bool caches = cache != nullptr || future_rows.has_value();
+  const bool of_one_part = book.parts() == 1 && !caches;
+  const bool halos = std::ranges::any_of(
+      here, [type](const auto& part) { return part->nodes_of(type).halo_features.has_value(); });
   if (of_one_part) {
     by_part[0].resize(count);
     std::iota(by_part[0].begin(), by_part[0].end(), 0U);
   }
   for (std::uint32_t i = 0; i < count && !of_one_part; ++i) {
     const auto owner = book.owner(type, ids[i]);
-    const bool taken = rows && i >= labelled &&
-                       (take_from_halo(type, i, owner) || take_from_cache(type, i, owner));
+    const bool taken =
+        rows && i >= labelled &&
+        ((halos && take_from_halo(type, i, owner)) || (caches && take_from_cache(type, i, owner)));
     if (!taken) {
       by_part[raw(owner)].push_back(i);
     }

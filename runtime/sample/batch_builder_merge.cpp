@@ -14,6 +14,19 @@ namespace {
 
 constexpr std::size_t longest_run = std::size_t{1} << 20;  // entries
 
+/// Appends the data of some edges of an answer.
+void add_edge_data(BatchEdges& edges, const HopSectionView& answer, std::size_t first,
+                   std::size_t count) {
+  each_edge_datum(
+      [first, count]<class T>(PooledVector<T>& to, auto values) {
+        if (!values.empty()) {
+          std::ranges::transform(values.subspan(first, count), std::back_inserter(to),
+                                 [](auto value) { return static_cast<T>(value); });
+        }
+      },
+      edges, answer);
+}
+
 }  // namespace
 
 Status BatchBuilder::State::take_section(FrontierShare& share, const HopSectionView& answer,
@@ -89,14 +102,41 @@ Status BatchBuilder::State::merge_entries(std::size_t edge_type, const Run& run)
       scratch->numbers[node_type].number(neighbours, run.first, run.count, ids, out);
     }
   });
-  each_edge_datum(
-      [&run]<class T>(PooledVector<T>& to, auto values) {
-        if (!values.empty()) {
-          std::ranges::transform(values.subspan(run.first, run.count), std::back_inserter(to),
-                                 [](auto value) { return static_cast<T>(value); });
-        }
-      },
-      edges, *run.answer);
+  add_edge_data(edges, *run.answer, run.first, run.count);
+  return ok_status();
+}
+
+/// Puts the entries of several answers in frontier order, then numbers them in one pass: entries that
+/// follow each other in one answer are few.
+template <class IdT>
+Status BatchBuilder::State::merge_shares(std::size_t edge_type) {
+  BatchEdges& edges = batch.edges[edge_type];
+  const auto& places = asked[raw(edges.destination_type)];
+  const auto& at = share_at[edge_type];
+  PooledVector<IdT> neighbours(received[edge_type] - edges.sources.size());
+  IdT* out = neighbours.data();
+  std::uint32_t offset = edges.offsets.back();
+  edges.offsets.reserve(edges.offsets.size() + places.size());
+  for (const auto place : places) {
+    shares[at[place]].next_node(
+        [&](const HopSectionView& answer, std::size_t first, std::uint32_t count) {
+          answer.neighbours.visit([&](auto ids) {
+            for (std::uint32_t k = 0; k < count; ++k) {
+              out[k] = static_cast<IdT>(ids[first + k]);
+            }
+          });
+          add_edge_data(edges, answer, first, count);
+          out += count;
+          offset += count;
+        });
+    edges.offsets.push_back(offset);
+  }
+  edges.row_begin.push_back(static_cast<std::uint32_t>(edges.offsets.size() - 1));
+  const HopSectionView ordered{.counts = {}, .neighbours = std::span<const IdT>(neighbours)};
+  for (std::size_t first = 0; first < neighbours.size(); first += longest_run) {
+    const auto count = std::min(longest_run, neighbours.size() - first);
+    TROUPE_RETURN_IF_ERROR(merge_entries(edge_type, {&ordered, first, count, 0}));
+  }
   return ok_status();
 }
 
@@ -124,8 +164,7 @@ Result<bool> BatchBuilder::State::merge_whole(std::size_t edge_type) {
                       edges.offsets[before - 1]);
   for (std::size_t first = 0; first < answer->neighbours.size(); first += longest_run) {
     const auto count = std::min(longest_run, answer->neighbours.size() - first);
-    TROUPE_RETURN_IF_ERROR(
-        merge_entries(edge_type, {answer, first, static_cast<std::uint32_t>(count), 0}));
+    TROUPE_RETURN_IF_ERROR(merge_entries(edge_type, {answer, first, count, 0}));
   }
   edges.row_begin.push_back(static_cast<std::uint32_t>(edges.offsets.size() - 1));
   return true;
@@ -138,8 +177,12 @@ Status BatchBuilder::State::merge(std::size_t edge_type) {
     return ok_status();
   }
   BatchEdges& edges = batch.edges[edge_type];
-  const auto& places = asked[raw(edges.destination_type)];
   const auto& at = share_at[edge_type];
+  if (!options->disjoint && !at.empty()) {
+    return book.count(edges.source_type) <= most_local ? merge_shares<std::uint32_t>(edge_type)
+                                                       : merge_shares<std::uint64_t>(edge_type);
+  }
+  const auto& places = asked[raw(edges.destination_type)];
   edges.offsets.reserve(edges.offsets.size() + places.size());
   edges.sources.reserve(received[edge_type]);
   const auto& trees = batch.nodes[raw(edges.destination_type)].trees;
@@ -153,7 +196,7 @@ Status BatchBuilder::State::merge(std::size_t edge_type) {
   };
   std::uint32_t offset = edges.offsets.back();
   for (std::size_t i = 0; i < places.size() && !at.empty(); ++i) {
-    const std::uint32_t tree = options->disjoint ? trees[first_node + i] : 0;
+    const std::uint32_t tree = trees[first_node + i];
     shares[at[places[i]]].next_node(
         [&](const HopSectionView& answer, std::size_t first, std::uint32_t count) {
           if (run.answer != &answer || run.count + count > longest_run || run.tree != tree) {

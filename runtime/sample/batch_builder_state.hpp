@@ -132,6 +132,8 @@ struct BatchBuilder::State {
   Status merge_entries(std::size_t edge_type, const Run& run);
   const HopSectionView* whole_answer(std::size_t edge_type) const;
   Result<bool> merge_whole(std::size_t edge_type);
+  template <class IdT>
+  Status merge_shares(std::size_t edge_type);
   Status merge(std::size_t edge_type);
   Status merge_induced(std::size_t edge_type);
   Status merge_hop();
