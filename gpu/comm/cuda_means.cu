@@ -1,9 +1,11 @@
 // A thread of its own makes a communicator's calls and waits for what they launch: some calls wait for other
 // ranks, and all of them must be of one thread at a time.
+#include "gpu/base/cuda_stream.cuh"
+#include "gpu/base/on_stream.hpp"
 #include "gpu/comm/communicator.hpp"
 #include "gpu/comm/cuda_means.hpp"
 #include "gpu/comm/nccl.cuh"
-#include "gpu/nn/device_block_ops.hpp"
+#include "gpu/run/program_stream.hpp"
 
 #include <chrono>
 #include <condition_variable>
@@ -283,11 +285,9 @@ void set_environment(bool trusted_network) {
   }
 }
 
-}  // namespace
-
-Result<std::unique_ptr<DeviceMeans>> cuda_means(int device, const nn::BlockOps& ops,
-                                                const DeviceMeansOptions& options) {
-  const auto* const on = dynamic_cast<const OnStream<CudaStream>*>(&ops);
+/// \param on  null: what was given has no such stream
+Result<std::unique_ptr<DeviceMeans>> means_on(int device, const OnStream<CudaStream>* on,
+                                              const DeviceMeansOptions& options) {
   if (on == nullptr) {
     return Error(Errc::invalid_argument, "gradients between GPUs: expected operations of a GPU");
   }
@@ -295,6 +295,18 @@ Result<std::unique_ptr<DeviceMeans>> cuda_means(int device, const nn::BlockOps& 
   TROUPE_ASSIGN_OR_RETURN(const auto library, NcclLibrary::load());
   return std::unique_ptr<DeviceMeans>(
       std::make_unique<CudaMeans>(library, device, on->stream(), options));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<DeviceMeans>> cuda_means(int device, const nn::BlockOps& ops,
+                                                const DeviceMeansOptions& options) {
+  return means_on(device, dynamic_cast<const OnStream<CudaStream>*>(&ops), options);
+}
+
+Result<std::unique_ptr<DeviceMeans>> cuda_means(int device, const ProgramStream& on,
+                                                const DeviceMeansOptions& options) {
+  return means_on(device, dynamic_cast<const OnStream<CudaStream>*>(&on), options);
 }
 
 Result<std::string> nccl_version(const char* file) {

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <utility>
 
 namespace troupe::gpu {
@@ -31,6 +32,9 @@ class DeviceRowSource {
   /// there has slots in the place of ids.
   /// Borrows: both
   virtual DeviceBatch upload(const SampledBatch& batch, const StagedRows& staged) = 0;
+  /// Copies an array of a batch. Does not wait.
+  /// Borrows: `host`, until another call waits
+  virtual Array<std::byte> upload(std::span<const std::byte> host) = 0;
   /// Gathers the rows of a batch of the same device. Waits, so that both may be dropped in any order.
   /// Seeds of several types have no labels.
   /// \requires the batch has entry numbers of the types whose features are wanted

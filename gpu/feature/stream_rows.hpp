@@ -91,6 +91,8 @@ class StreamRows : public DeviceRowSource {
     return there;
   }
 
+  Array<std::byte> upload(std::span<const std::byte> host) override { return on_.uploaded(host); }
+
   DeviceBatchRows start_gather(const DeviceBatch& batch) override {
     return gather_batch(on_, *features_, batch);
   }

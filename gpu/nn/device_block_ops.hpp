@@ -4,6 +4,7 @@
 /// (emulated_block_ops.hpp) and CUDA's (cuda_block_ops.cu). Sums have the CPU's order, so that all but
 /// products and exponentials have its bits; on the emulated device those too.
 #include "gpu/base/array.hpp"
+#include "gpu/base/on_stream.hpp"
 #include "gpu/nn/block_launches.hpp"
 #include "gpu/nn/learning_stage.hpp"
 #include "gpu/nn/link_loss_stage.hpp"
@@ -18,17 +19,6 @@
 #include <utility>
 
 namespace troupe::gpu {
-
-/// Block operations whose stream others may launch in, too.
-template <class Stream>
-class OnStream {
- public:
-  /// \returns another handle of it: what fails there leaves the operations alone
-  virtual Stream stream() const = 0;
-
- protected:
-  ~OnStream() = default;
-};
 
 /// \tparam Stream    EmulatedStream or CudaStream
 /// \tparam Products  matrix products on such a stream, into results that may be added to:

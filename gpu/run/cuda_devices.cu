@@ -82,6 +82,13 @@ class CudaDevices final : public Devices {
     }
     return names;
   }
+  std::vector<int> numbers() const override {
+    std::vector<int> numbers;
+    for (const Device& device : devices_) {
+      numbers.push_back(device.number);
+    }
+    return numbers;
+  }
   std::string versions() const override {
     int driver = 0;
     int runtime = 0;
@@ -108,6 +115,14 @@ class CudaDevices final : public Devices {
   Result<std::unique_ptr<DeviceMeans>> means(Rank rank, const nn::BlockOps& ops,
                                              const DeviceMeansOptions& options) override {
     return cuda_means(number_of(rank), ops, options);
+  }
+  Result<std::unique_ptr<ProgramStream>> program_stream(Rank rank) override {
+    pin_pool(number_of(rank));
+    return make_cuda_program_stream(number_of(rank));
+  }
+  Result<std::unique_ptr<DeviceMeans>> means(Rank rank, const ProgramStream& on,
+                                             const DeviceMeansOptions& options) override {
+    return cuda_means(number_of(rank), on, options);
   }
   Result<MemoryOfDevice> memory(Rank rank) override {
     const int device = number_of(rank);

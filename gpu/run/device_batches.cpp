@@ -14,6 +14,7 @@ namespace {
 struct Held {
   DeviceBatch sampled;
   DeviceBatchRows rows;
+  std::vector<ArrayCopy> copies;
 };
 
 /// By node type: rows of its table that are in the device's memory; none: it has no table.
@@ -40,6 +41,16 @@ void count_tiers(const Batch& batch, const NearRows& near, BatchOnDevice& result
   }
 }
 
+/// Calls f(array, array of `there`) for the arrays of one edge type that a device samples.
+template <class F>
+void each_edge_array(F f, const BatchEdges& edges, const DeviceBatchEdges& there) {
+  f(edges.offsets, there.offsets);
+  f(edges.sources, there.sources);
+  f(edges.edge_ids, there.edge_ids);
+  f(edges.weights, there.weights);
+  f(edges.times, there.times);
+}
+
 std::shared_ptr<BatchOnDevice> on_device(const std::shared_ptr<const Held>& held,
                                          const Batch& batch) {
   auto result = std::make_shared<BatchOnDevice>();
@@ -52,16 +63,21 @@ std::shared_ptr<BatchOnDevice> on_device(const std::shared_ptr<const Held>& held
       result->arrays.push_back({bytes, reinterpret_cast<const std::byte*>(device.data())});
     }
   };
+  both(batch.sampled->seed_index, held->sampled.seed_index);
+  both(batch.labels, held->rows.labels);
+  both(batch.targets.view().flat(), held->rows.targets.values);
   for (std::size_t t = 0; t < batch.rows.size(); ++t) {
+    both(batch.sampled->nodes[t].ids, held->sampled.nodes[t].ids);
     both(batch.rows[t].original_ids, held->rows.original_ids[t]);
   }
   for (std::size_t e = 0; e < held->sampled.edges.size(); ++e) {
-    both(batch.sampled->edges[e].offsets, held->sampled.edges[e].offsets);
-    both(batch.sampled->edges[e].sources, held->sampled.edges[e].sources);
-    both(batch.sampled->edges[e].weights, held->sampled.edges[e].weights);
+    each_edge_array(both, batch.sampled->edges[e], held->sampled.edges[e]);
     if (e < batch.edge_features.size() && e < held->rows.edges.size()) {
       both(batch.edge_features[e].view().flat(), held->rows.edges[e].values);
     }
+  }
+  for (const ArrayCopy& copy : held->copies) {
+    result->arrays.push_back({copy.host, copy.device.data()});
   }
   result->memory = held;
   return result;
@@ -110,7 +126,7 @@ Result<DeviceBatches::Rest> DeviceBatches::make(BatchKey key, const BatchSeeds& 
   auto copied = sampler_->fetch(made);
   auto rest = with_rows(
       [copied = std::move(copied)] { return std::make_shared<const SampledBatch>(copied()); },
-      std::move(made), digest);
+      std::move(made), {}, digest);
   TROUPE_RETURN_IF_ERROR(sampler_->wait());
   return rest;
 }
@@ -119,15 +135,79 @@ Result<DeviceBatches::Rest> DeviceBatches::collect(std::shared_ptr<const Sampled
                                                    DigestMode digest) {
   const std::lock_guard lock(mutex_);
   auto there = rows_->upload(*sampled);
-  return with_rows([sampled = std::move(sampled)] { return sampled; }, std::move(there), digest);
+  std::vector<ArrayCopy> copies;
+  copy_rest(*sampled, there, copies);
+  return with_rows([sampled = std::move(sampled)] { return sampled; }, std::move(there),
+                   std::move(copies), digest);
+}
+
+void DeviceBatches::copy(std::span<const std::byte> host, std::vector<ArrayCopy>& copies) {
+  if (!host.empty()) {
+    copies.push_back({host, rows_->upload(host)});
+  }
+}
+
+/// Where all arrays are to be there: those of a batch that the host sampled which are not yet.
+void DeviceBatches::copy_rest(const SampledBatch& of, const DeviceBatch& there,
+                              std::vector<ArrayCopy>& copies) {
+  if (arrays_ == ArraysThere::model) {
+    return;
+  }
+  const auto put = [&](const auto& list) { copy(std::as_bytes(std::span(list)), copies); };
+  const auto put_missing = [&](const auto& list, const auto& array) {
+    if (array.empty()) {
+      put(list);
+    }
+  };
+  for (std::size_t t = 0; t < of.nodes.size(); ++t) {
+    put_missing(of.nodes[t].ids, there.nodes[t].ids);
+    put(of.nodes[t].trees);
+  }
+  for (std::size_t e = 0; e < of.edges.size(); ++e) {
+    each_edge_array(put_missing, of.edges[e], there.edges[e]);
+  }
+  if (of.links) {
+    for (const auto* const ends :
+         {&of.links->sources, &of.links->destinations, &of.links->negative_sources,
+          &of.links->negative_destinations, &of.links->candidates}) {
+      put(*ends);
+    }
+    put(of.links->labels);
+    put(of.links->times);
+  }
+  if (of.walks) {
+    put(of.walks->nodes);
+    put(of.walks->restarts);
+  }
+}
+
+/// The same of what the host collected.
+void DeviceBatches::copy_rest(const Batch& of, std::vector<ArrayCopy>& copies) {
+  if (arrays_ == ArraysThere::model) {
+    return;
+  }
+  const auto put = [&](const auto& list) { copy(std::as_bytes(std::span(list)), copies); };
+  put(of.labels);
+  put(of.targets.view().flat());
+  for (const BatchRows& of_type : of.rows) {
+    put(of_type.original_ids);
+  }
+  for (const Matrix& of_type : of.edge_features) {
+    put(of_type.view().flat());
+  }
+  for (const BatchColumn& column : of.columns) {
+    put(column.values.bytes);
+  }
 }
 
 Result<DeviceBatches::Rest> DeviceBatches::with_rows(Sampled sampled, DeviceBatch there,
+                                                     std::vector<ArrayCopy> copies,
                                                      DigestMode digest) {
   auto rows = rows_->start_gather(there);
   auto put = rows_->fetch(rows, digest == DigestMode::full);
   TROUPE_RETURN_IF_ERROR(rows_->wait());
-  const auto held = std::make_shared<const Held>(Held{std::move(there), std::move(rows)});
+  const auto held =
+      std::make_shared<const Held>(Held{std::move(there), std::move(rows), std::move(copies)});
   return Rest([held, sampled = std::move(sampled), put = std::move(put), digest,
                near = near_rows_of(rows_->features())] {
     Batch batch;
@@ -149,6 +229,9 @@ Result<DeviceBatches::Rest> DeviceBatches::with_rows(Sampled sampled, DeviceBatc
 Result<DeviceBatches::Rest> DeviceBatches::place(std::shared_ptr<Batch> batch, DigestMode digest) {
   const std::lock_guard lock(mutex_);
   auto there = rows_->upload(*batch->sampled, *batch->staged);
+  std::vector<ArrayCopy> copies;
+  copy_rest(*batch->sampled, there, copies);
+  copy_rest(*batch, copies);
   auto rows = rows_->start_gather(there);
   std::function<void(Batch&)> put;
   if (digest == DigestMode::full) {
@@ -159,7 +242,8 @@ Result<DeviceBatches::Rest> DeviceBatches::place(std::shared_ptr<Batch> batch, D
     nodes.slots = {};
     nodes.staged = {};
   }
-  const auto held = std::make_shared<const Held>(Held{std::move(there), std::move(rows)});
+  const auto held =
+      std::make_shared<const Held>(Held{std::move(there), std::move(rows), std::move(copies)});
   return Rest([held, batch = std::move(batch), put = std::move(put), digest] {
     const auto staged = std::exchange(batch->staged, nullptr);
     if (put) {

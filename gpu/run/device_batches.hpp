@@ -11,6 +11,8 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <span>
+#include <vector>
 
 namespace troupe::gpu {
 
@@ -26,6 +28,18 @@ Status check_rows_of_whole_graph(const CollectOptions& collect);
 /// \requires check_device_rows()
 FeaturePlan feature_plan(const CollectOptions& collect, Normalize normalize);
 
+/// Which arrays of a batch are in the device's memory, besides rows of features.
+enum class ArraysThere : std::uint8_t {
+  model,  ///< What is there anyway: a learner copies what else its model reads
+  all,    ///< All of the batch, for kernels of a user program
+};
+
+/// An array of the host's batch, and its copy on the device.
+struct ArrayCopy {
+  std::span<const std::byte> host;
+  Array<std::byte> device;
+};
+
 /// Lifecycle: an error of the device ends it: each later call returns that error
 /// Threads:   any; one batch at a time. A data path that starts anew may make its first one while the
 ///   last one of its predecessor is still made
@@ -33,8 +47,9 @@ class DeviceBatches {
  public:
   /// Both on the same device, of the same part and of the options that make() is for.
   /// \param sampler  null: make() is not called
-  DeviceBatches(std::unique_ptr<DeviceSampler> sampler, std::unique_ptr<DeviceRowSource> rows)
-      : sampler_(std::move(sampler)), rows_(std::move(rows)) {}
+  DeviceBatches(std::unique_ptr<DeviceSampler> sampler, std::unique_ptr<DeviceRowSource> rows,
+                ArraysThere arrays = ArraysThere::model)
+      : sampler_(std::move(sampler)), rows_(std::move(rows)), arrays_(arrays) {}
 
   /// What the host does once the device is done: it puts the batch together, with its digest. To be
   /// called once, on any thread, while the device makes the next batch.
@@ -56,11 +71,17 @@ class DeviceBatches {
  private:
   using Sampled = std::function<std::shared_ptr<const SampledBatch>()>;
   /// \param sampled  makes the host's batch once the sampler was waited for
-  Result<Rest> with_rows(Sampled sampled, DeviceBatch there, DigestMode digest);
+  /// \param copies  of arrays that the host has
+  Result<Rest> with_rows(Sampled sampled, DeviceBatch there, std::vector<ArrayCopy> copies,
+                         DigestMode digest);
+  void copy_rest(const SampledBatch& of, const DeviceBatch& there, std::vector<ArrayCopy>& copies);
+  void copy_rest(const Batch& of, std::vector<ArrayCopy>& copies);
+  void copy(std::span<const std::byte> host, std::vector<ArrayCopy>& copies);
 
   std::mutex mutex_;
   std::unique_ptr<DeviceSampler> sampler_;
   std::unique_ptr<DeviceRowSource> rows_;
+  ArraysThere arrays_;
 };
 
 }  // namespace troupe::gpu

@@ -139,7 +139,7 @@ Status DeviceData::put_features(std::span<const Rank> ranks, const TieredTables&
   return ok_status();
 }
 
-Result<std::unique_ptr<DeviceBatches>> DeviceData::batches(Rank rank) const {
+Result<std::unique_ptr<DeviceBatches>> DeviceData::batches(Rank rank, ArraysThere arrays) const {
   const auto& on = on_.at(device_of(*devices_, rank));
   std::unique_ptr<DeviceSampler> sampler;
   if (options_.sample) {
@@ -147,7 +147,7 @@ Result<std::unique_ptr<DeviceBatches>> DeviceData::batches(Rank rank) const {
                             devices_->sampler(rank, on.graph, sampling_plan(*options_.sample)));
   }
   TROUPE_ASSIGN_OR_RETURN(auto rows, devices_->row_source(rank, on.features));
-  return std::make_unique<DeviceBatches>(std::move(sampler), std::move(rows));
+  return std::make_unique<DeviceBatches>(std::move(sampler), std::move(rows), arrays);
 }
 
 std::string DeviceData::text() const {

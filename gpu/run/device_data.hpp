@@ -59,7 +59,8 @@ class DeviceData {
                                                           const DeviceDataOptions& options);
 
   /// What makes a rank's batches. \param rank  one of those of create()
-  Result<std::unique_ptr<DeviceBatches>> batches(Rank rank) const;
+  Result<std::unique_ptr<DeviceBatches>> batches(Rank rank,
+                                                 ArraysThere arrays = ArraysThere::model) const;
 
   const RowTiers& tiers() const { return tiers_; }
   /// Of the rows, for batches whose other rows the host stages; null: there are none such.

@@ -1,13 +1,14 @@
 #include "gpu/run/devices.hpp"
 
 #include "gpu/base/emulated_device.hpp"
-#include "gpu/nn/device_block_ops.hpp"
+#include "gpu/base/on_stream.hpp"
 #include "gpu/nn/emulated_block_ops.hpp"
 
 #include <algorithm>
 #include <cctype>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <numeric>
 #include <sstream>
 
 namespace troupe::gpu {
@@ -30,6 +31,11 @@ class EmulatedDevices final : public Devices {
     }
     return names;
   }
+  std::vector<int> numbers() const override {
+    std::vector<int> numbers(devices_.size());
+    std::iota(numbers.begin(), numbers.end(), 0);
+    return numbers;
+  }
   Result<std::unique_ptr<nn::BlockOps>> block_ops(Rank rank, nn::Precision precision) override {
     if (precision != nn::Precision::float32) {
       return Error(Errc::unimplemented,
@@ -41,12 +47,14 @@ class EmulatedDevices final : public Devices {
   }
   Result<std::unique_ptr<DeviceMeans>> means(Rank /*rank*/, const nn::BlockOps& ops,
                                              const DeviceMeansOptions& options) override {
-    const auto* const on = dynamic_cast<const OnStream<EmulatedStream>*>(&ops);
-    if (on == nullptr) {
-      return Error(Errc::invalid_argument,
-                   "communicator of emulated devices: expected operations of one");
-    }
-    return emulated_means(network_, on->stream(), options.order);
+    return means_on(dynamic_cast<const OnStream<EmulatedStream>*>(&ops), options);
+  }
+  Result<std::unique_ptr<ProgramStream>> program_stream(Rank rank) override {
+    return make_emulated_program_stream(of(rank));
+  }
+  Result<std::unique_ptr<DeviceMeans>> means(Rank /*rank*/, const ProgramStream& on,
+                                             const DeviceMeansOptions& options) override {
+    return means_on(dynamic_cast<const OnStream<EmulatedStream>*>(&on), options);
   }
   Result<MemoryOfDevice> memory(Rank rank) override {
     const auto& memory = of(rank)->memory();
@@ -73,6 +81,15 @@ class EmulatedDevices final : public Devices {
   }
 
  private:
+  /// \param on  null: what was given has no such stream
+  Result<std::unique_ptr<DeviceMeans>> means_on(const OnStream<EmulatedStream>* on,
+                                                const DeviceMeansOptions& options) const {
+    if (on == nullptr) {
+      return Error(Errc::invalid_argument,
+                   "communicator of emulated devices: expected operations of one");
+    }
+    return emulated_means(network_, on->stream(), options.order);
+  }
   const std::shared_ptr<EmulatedDevice>& of(Rank rank) const {
     return devices_[raw(rank) % devices_.size()];
   }

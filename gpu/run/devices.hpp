@@ -3,6 +3,7 @@
 /// The devices of a process.
 #include "gpu/comm/emulated_communicator.hpp"
 #include "gpu/feature/device_rows.hpp"
+#include "gpu/run/program_stream.hpp"
 #include "gpu/sample/device_sampler.hpp"
 #include "runtime/base/ids.hpp"
 #include "runtime/base/result.hpp"
@@ -33,6 +34,8 @@ class Devices {
   virtual ~Devices() = default;
   /// For messages and the report, e.g. "NVIDIA H200".
   virtual std::vector<std::string> names() const = 0;
+  /// By place in names(): numbers of CUDA devices as the runtime has them, of emulated ones from 0.
+  virtual std::vector<int> numbers() const = 0;
   /// Of driver and libraries, for the start of a run and the report; empty: there are none.
   virtual std::string versions() const { return {}; }
   /// Block operations of a rank, on device rank mod the number of devices.
@@ -48,6 +51,13 @@ class Devices {
   /// \param ops  block_ops() of the rank: vectors are in its stream
   /// \errors not_found, failed_precondition: no NCCL, or one that is not known
   virtual Result<std::unique_ptr<DeviceMeans>> means(Rank rank, const nn::BlockOps& ops,
+                                                     const DeviceMeansOptions& options) = 0;
+  /// For the kernels of a user program that trains as the rank.
+  /// \errors cuda_failure
+  virtual Result<std::unique_ptr<ProgramStream>> program_stream(Rank rank) = 0;
+  /// As above, for vectors of the user program.
+  /// \param on  program_stream() of the rank
+  virtual Result<std::unique_ptr<DeviceMeans>> means(Rank rank, const ProgramStream& on,
                                                      const DeviceMeansOptions& options) = 0;
 
   // What batches of a device are made of, on that of a rank; see upload_graph() and upload_features().

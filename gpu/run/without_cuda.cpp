@@ -3,6 +3,7 @@
 #include "gpu/feature/device_rows.hpp"
 #include "gpu/nn/cuda_block_ops.hpp"
 #include "gpu/run/devices.hpp"
+#include "gpu/run/program_stream.hpp"
 #include "gpu/sample/device_sampler.hpp"
 
 namespace troupe::gpu {
@@ -31,6 +32,15 @@ Result<std::unique_ptr<nn::BlockOps>> make_cuda_block_ops(int /*device*/,
 
 Result<std::unique_ptr<DeviceMeans>> cuda_means(int /*device*/, const nn::BlockOps& /*ops*/,
                                                 const DeviceMeansOptions& /*options*/) {
+  return built_without_cuda();
+}
+
+Result<std::unique_ptr<DeviceMeans>> cuda_means(int /*device*/, const ProgramStream& /*on*/,
+                                                const DeviceMeansOptions& /*options*/) {
+  return built_without_cuda();
+}
+
+Result<std::unique_ptr<ProgramStream>> make_cuda_program_stream(int /*device*/) {
   return built_without_cuda();
 }
 

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -25,5 +26,18 @@ struct BatchOnDevice {
   std::uint64_t rows_pinned = 0;      ///< Those read in pinned memory of the host
   std::shared_ptr<const void> memory;
 };
+
+/// Where an array of the batch, or a part of one, lies on the device; null: it is not there.
+inline const std::byte* find_on_device(const BatchOnDevice& batch,
+                                       std::span<const std::byte> host) {
+  const std::less_equal<> before;
+  for (const ArrayOnDevice& array : batch.arrays) {
+    const auto* const end = array.host.data() + array.host.size();
+    if (before(array.host.data(), host.data()) && before(host.data() + host.size(), end)) {
+      return array.device + (host.data() - array.host.data());
+    }
+  }
+  return nullptr;
+}
 
 }  // namespace troupe

@@ -1,7 +1,6 @@
 #include "runtime/nn/device_copies.hpp"
 
 #include <algorithm>
-#include <functional>
 
 namespace troupe::nn {
 
@@ -18,17 +17,7 @@ const std::byte* DeviceCopies::find(std::span<const std::byte> host) const {
       return copy.device;
     }
   }
-  if (input_.on_device == nullptr) {
-    return nullptr;
-  }
-  const std::less_equal<> before;
-  for (const ArrayOnDevice& array : input_.on_device->arrays) {
-    const auto* const end = array.host.data() + array.host.size();
-    if (before(array.host.data(), host.data()) && before(host.data() + host.size(), end)) {
-      return array.device + (host.data() - array.host.data());
-    }
-  }
-  return nullptr;
+  return input_.on_device == nullptr ? nullptr : find_on_device(*input_.on_device, host);
 }
 
 const std::byte* DeviceCopies::copied(std::span<const std::byte> host) {

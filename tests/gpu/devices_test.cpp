@@ -95,12 +95,18 @@ class NamedDevices final : public Devices {
   NamedDevices(std::vector<std::string> names, std::string versions)
       : names_(std::move(names)), versions_(std::move(versions)) {}
   std::vector<std::string> names() const override { return names_; }
+  std::vector<int> numbers() const override { return {}; }
   std::string versions() const override { return versions_; }
   Result<std::unique_ptr<nn::BlockOps>> block_ops(Rank /*rank*/,
                                                   nn::Precision /*precision*/) override {
     return none();
   }
   Result<std::unique_ptr<DeviceMeans>> means(Rank /*rank*/, const nn::BlockOps& /*ops*/,
+                                             const DeviceMeansOptions& /*options*/) override {
+    return none();
+  }
+  Result<std::unique_ptr<ProgramStream>> program_stream(Rank /*rank*/) override { return none(); }
+  Result<std::unique_ptr<DeviceMeans>> means(Rank /*rank*/, const ProgramStream& /*on*/,
                                              const DeviceMeansOptions& /*options*/) override {
     return none();
   }
