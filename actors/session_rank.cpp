@@ -157,6 +157,9 @@ caf::behavior behavior(Self* self, SessionRankOptions options, SpawnDataPath dat
   state.path.emplace(self, std::move(data_path));
   state.holders.emplace(self);
   state.exchange.emplace(self, state.options.rank, state.options.world);
+  state.route.emplace(state.options.rank, state.options.world, state.options.means);
+  state.exchange->decide_with([self](std::span<const GradientReducer::Share> shares,
+                                     net::GradientSum& sum) { decide(self, shares, sum); });
   state.learned.emplace(self, state.options.learned, state.options.rank,
                         [self](const Error& why) { learned_failed(self, why); });
   state.learned->set_generation(state.options.generation);

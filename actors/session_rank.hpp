@@ -7,8 +7,10 @@
 #include "actors/learned_rows.hpp"
 #include "actors/local_messages.hpp"
 #include "actors/message.hpp"
+#include "runtime/base/executor.hpp"
 #include "runtime/feature/tensor_messages.hpp"
 #include "runtime/run/batches_ahead.hpp"
+#include "runtime/run/device_mean.hpp"
 #include "runtime/run/reduction.hpp"
 #include "runtime/sample/edge_questions.hpp"
 #include "runtime/sample/seed_order.hpp"
@@ -18,9 +20,12 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -44,6 +49,11 @@ struct SessionRankOptions {
   std::vector<std::shared_ptr<const Replicas>> holders;  ///< [parts]
   LearnedRowsLinks learned = {};
   std::uint32_t generation = 0;  ///< Of the run, as the messages of learned rows name it
+  /// Communicators for vectors on the rank's device; null: those go over the links.
+  std::shared_ptr<DeviceMeans> means = {};
+  std::shared_ptr<Executor> executor = {};  ///< With `means`
+  /// A line about the way that such vectors go; may be empty.
+  std::function<void(const std::string&)> say = {};
 };
 
 // ---- from the rank's thread ----
@@ -65,18 +75,28 @@ struct TakenBatch {
 };
 
 /// What all ranks do together. All must do the same, in the same order.
-enum class Collective : std::uint8_t { sum = 1, mean = 2, barrier = 3, step = 4 };
+enum class Collective : std::uint8_t {
+  sum = 1,
+  mean = 2,
+  barrier = 3,
+  step = 4,
+  device_sum = 5,   ///< Of vectors on the ranks' devices
+  device_mean = 6,  ///< Likewise
+};
 
 /// Answered with Together when all ranks have asked.
 struct Contribute {
   Collective what = Collective::barrier;
-  Segment values;            ///< float32, of the same length on all ranks; at most session_piece
+  Segment values;  ///< float32, of the same length on all ranks; at most session_piece
+  /// Of device_sum and device_mean, in place of `values`: of any length. In place of it comes the result if
+  /// Together::by_devices says so; else ranks cannot exchange it, and nothing was done.
+  std::span<float> vector = {};
   std::uint64_t weight = 0;  ///< 0: nothing is added, `values` only says the length
   double number = 0;         ///< added up as well
   std::optional<Digest> batch;
   std::chrono::milliseconds deadline{0};
 };
-using Together = Reduced;  ///< `mean`: divided by the total weight
+using Together = Reduced;  ///< `mean`, `device_mean`: divided by the total weight
 
 /// What the stream of batches has counted since BeginEpoch. Answered with CountedEpoch.
 struct CountEpoch {};
@@ -158,7 +178,8 @@ struct EndRank {
 /// | Ref<CountEpoch>         | Ref<CountedEpoch>      |                                             |
 /// | Ref<SampleBatch>        | Ref<ReadyBatch>        | those of the data path                      |
 /// | Ref<Contribute>         | Ref<Together>          | deadline_exceeded, with the ranks that are  |
-/// |                         |                        | missing; invalid_argument: ranks disagree   |
+/// |                         |                        | missing; invalid_argument: ranks disagree;  |
+/// |                         |                        | those of DeviceMean::launch()               |
 /// | Ref<OfferState>         | Ref<net::Done>         |                                             |
 /// | Ref<GatherStates>       | Ref<GatheredStates>    | those of peers                              |
 /// | Ref<TellHolders<MakeTensor>>  | Ref<net::Done>   | those of the holders                        |

@@ -1,5 +1,6 @@
 // Collectives of the ranks of sessions. A barrier is a sum of nothing.
 #include "actors/error.hpp"
+#include "actors/offload.hpp"
 #include "actors/session_rank_state.hpp"
 
 #include <caf/all.hpp>
@@ -28,8 +29,16 @@ std::string name_of(std::uint64_t kind) {
       return "barrier";
     case Collective::step:
       return "end_step";
+    case Collective::device_sum:
+      return "all_reduce on a device";
+    case Collective::device_mean:
+      return "all_reduce_mean on a device";
   }
   return fmt::format("something unknown ({})", kind);
+}
+
+bool on_device(Collective what) {
+  return what == Collective::device_sum || what == Collective::device_mean;
 }
 
 Error with_name(const Operation& operation, Error why) {
@@ -61,6 +70,79 @@ Status check_kind(const State& state, const net::GradientChunk& share) {
                   name_of(static_cast<std::uint64_t>(operation.what))));
 }
 
+void say_news(State& state) {
+  if (const auto news = state.route->news(); news && state.options.say) {
+    state.options.say(*news);
+  }
+}
+
+void finish(Operation& operation) {
+  operation.done = true;
+  if (operation.promise) {
+    answer(operation);
+  }
+}
+
+/// Vectors that stay on devices are of one length: a rank says its own in the place of a batch digest.
+Digest length_word(std::size_t size) {
+  return {.low = size, .high = 0};
+}
+
+/// \errors invalid_argument: vectors of several lengths
+Status check_lengths(const Operation& operation) {
+  const auto& words = operation.result.batches;
+  for (std::size_t rank = 1; rank < words.size(); ++rank) {
+    if (words[rank] != words[0]) {
+      return Error(Errc::invalid_argument,
+                   fmt::format("expected vectors of one length, rank 0 has {} numbers, rank {} has "
+                               "{}",
+                               words[0].low, rank, words[rank].low));
+    }
+  }
+  return ok_status();
+}
+
+void take_launched(Self* self, std::uint64_t number, const Status& status) {
+  auto& state = self->state;
+  if (state.broken || latest(state) != number) {
+    return;
+  }
+  if (!status) {
+    return break_collectives(self, with_name(*state.now, status.error()));
+  }
+  finish(*state.now);
+}
+
+/// All ranks have their vectors ready, and launch. The end comes as a message.
+void launch(Self* self, const Operation& operation) {
+  auto& state = self->state;
+  auto done = [self, handle = caf::actor_cast<caf::actor>(self),
+               number = operation.number](const Status& status) {
+    caf::anon_send(handle, Ref<Continuation>(Continuation{
+                               [self, number, status] { take_launched(self, number, status); }}));
+  };
+  const auto divisor = operation.what == Collective::device_mean ? operation.result.weight : 1;
+  state.options.executor->post_first([mean = state.route->communicator(), divisor,
+                                      vector = operation.vector, done = std::move(done)] {
+    mean->launch({.vector = vector, .weight = divisor, .after = [] {}, .done = done});
+  });
+}
+
+/// The agreement of the ranks on vectors that are on devices.
+void take_agreement(Self* self, Operation& operation) {
+  auto& state = self->state;
+  if (const auto same = check_lengths(operation); !same) {
+    return break_collectives(self, with_name(operation, same.error()));
+  }
+  const auto next = state.route->take(operation.number, operation.result);
+  say_news(state);
+  if (!next) {
+    return break_collectives(self, with_name(operation, next.error()));
+  }
+  operation.result.by_devices = *next == ReductionRoute::Next::launch;
+  operation.result.by_devices ? launch(self, operation) : finish(operation);
+}
+
 void take_result(Self* self, std::uint64_t number, Result<Reduced> sum) {
   auto& state = self->state;
   if (state.broken || latest(state) != number) {
@@ -71,10 +153,7 @@ void take_result(Self* self, std::uint64_t number, Result<Reduced> sum) {
     return break_collectives(self, with_name(operation, sum.error()));
   }
   operation.result = *std::move(sum);
-  operation.done = true;
-  if (operation.promise) {
-    answer(operation);
-  }
+  on_device(operation.what) ? take_agreement(self, operation) : finish(operation);
 }
 
 void arm(Self* self, Operation& operation, const Contribute& request) {
@@ -127,18 +206,26 @@ void contribute(Self* self, const Contribute& request) {
     return wait_again(self, request, std::move(promise));
   }
   const auto number = latest(state) + 1;
-  state.now = Operation{.what = request.what, .number = number, .promise = std::move(promise)};
+  state.now = Operation{.what = request.what,
+                        .number = number,
+                        .promise = std::move(promise),
+                        .vector = request.vector};
   arm(self, *state.now, request);
   for (const auto& share : state.exchange->reducer().early()) {
     if (const auto same = check_kind(state, *share); !same) {
       return break_collectives(self, same.error());
     }
   }
+  Contribution mine{request.values, request.weight, request.number, request.batch};
+  if (on_device(request.what)) {
+    mine.batch = length_word(request.vector.size());
+    mine.offer = state.route->offer();
+    say_news(state);
+  }
   state.exchange->begin(
       {word_of(*state.now), request.values.bytes.size() / sizeof(float),
        request.what == Collective::mean},
-      {request.values, request.weight, request.number, request.batch},
-      [self, number](Result<Reduced> sum) { take_result(self, number, std::move(sum)); });
+      mine, [self, number](Result<Reduced> sum) { take_result(self, number, std::move(sum)); });
 }
 
 void take_share(Self* self, const Ref<net::GradientChunk>& share) {
@@ -186,11 +273,20 @@ void check_deadline(Self* self, const OperationDeadline& deadline) {
   }
 }
 
+void decide(Self* self, std::span<const GradientReducer::Share> shares, net::GradientSum& sum) {
+  auto& state = self->state;
+  if (raw(state.options.rank) == 0 && on_device(static_cast<Collective>(sum.step & kind_mask))) {
+    state.route->decide(shares, sum);
+    say_news(state);
+  }
+}
+
 void break_collectives(Self* self, const Error& why) {
   auto& state = self->state;
   if (!state.broken) {
     state.broken = why;
   }
+  state.route->begin_generation();  // what devices exchange ends with an error
   state.exchange->drop();
   state.exchange->fail_shares(why);
   if (state.now && !state.now->done && state.now->promise) {

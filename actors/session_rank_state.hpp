@@ -6,6 +6,7 @@
 #include "actors/learned_rows.hpp"
 #include "actors/session_rank.hpp"
 #include "runtime/run/batch_stream.hpp"
+#include "runtime/run/reduction_route.hpp"
 
 #include <caf/response_promise.hpp>
 #include <caf/stateful_actor.hpp>
@@ -33,6 +34,7 @@ struct Operation {
   Collective what = Collective::barrier;
   std::uint64_t number = 0;  ///< from 1
   std::optional<caf::response_promise> promise;
+  std::span<float> vector = {};  ///< On the device
   Together result = {};
   std::uint64_t attempt = 0;  ///< counts the deadlines
   bool done = false;          ///< all sums are here
@@ -50,6 +52,7 @@ struct State {
   std::optional<BatchClient> path;
   std::optional<ReplicaClient> holders;
   std::optional<GradientExchange> exchange;
+  std::optional<ReductionRoute> route;  ///< Of vectors on devices
   std::optional<LearnedRowsClient> learned;
   std::optional<caf::response_promise> learned_waits;  ///< Of the request under way: one at a time
   std::optional<Error> learned_error;                  ///< A share was refused
@@ -95,6 +98,8 @@ void contribute(Self* self, const Contribute& request);
 /// The other side: takes a rank's share of the slice that this rank sums.
 void take_share(Self* self, const Ref<net::GradientChunk>& share);
 void check_deadline(Self* self, const OperationDeadline& deadline);
+/// At rank 0, before a sum goes out: which way vectors on devices go.
+void decide(Self* self, std::span<const GradientReducer::Share> shares, net::GradientSum& sum);
 /// Ends the collective under way, if any, and all that follow.
 void break_collectives(Self* self, const Error& why);
 
