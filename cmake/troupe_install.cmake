@@ -1,6 +1,6 @@
 # What `cmake --install` puts in place for programs that train by themselves (docs/embedding.md): one static library with
-# all rooms in it, the headers that <troupe/session.hpp>, <troupe/store.hpp> and <troupe/model.hpp> need, and a package for
-# find_package(troupe).
+# all rooms in it, the headers that <troupe/session.hpp>, <troupe/session_device.hpp>, <troupe/store.hpp> and
+# <troupe/model.hpp> need, and a package for find_package(troupe).
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
@@ -29,10 +29,15 @@ target_link_libraries(troupe_library INTERFACE
   $<INSTALL_INTERFACE:troupe::dependencies>)  # troupeConfig.cmake finds them
 
 install(TARGETS troupe_library EXPORT troupe ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
-foreach(name session store model)
+foreach(name session_device store model)
   install(FILES ${PROJECT_SOURCE_DIR}/launcher/${name}.hpp DESTINATION ${headers})
 endforeach()
-install(FILES ${PROJECT_SOURCE_DIR}/launcher/dist_tensor.hpp DESTINATION ${headers}/launcher)
+# The others include it by its place here.
+file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/installed_headers/session.hpp
+  CONTENT "#pragma once\n#include \"launcher/session.hpp\"\n")
+install(FILES ${PROJECT_BINARY_DIR}/installed_headers/session.hpp DESTINATION ${headers})
+install(FILES ${PROJECT_SOURCE_DIR}/launcher/dist_tensor.hpp ${PROJECT_SOURCE_DIR}/launcher/session.hpp
+  DESTINATION ${headers}/launcher)
 install(FILES ${PROJECT_SOURCE_DIR}/runtime/run/forward_input.hpp DESTINATION ${headers}/runtime/run)
 install(FILES ${PROJECT_SOURCE_DIR}/runtime/data/stream_store.hpp ${PROJECT_SOURCE_DIR}/runtime/data/edge_split.hpp
   DESTINATION ${headers}/runtime/data)

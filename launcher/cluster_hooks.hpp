@@ -4,6 +4,7 @@
 #include "actors/data_path.hpp"
 #include "actors/host_context.hpp"
 #include "actors/trainer.hpp"
+#include "runtime/base/executor.hpp"
 #include "runtime/base/trace.hpp"
 #include "runtime/graph/store.hpp"
 #include "runtime/run/checkpoint.hpp"
@@ -21,12 +22,16 @@
 
 namespace troupe {
 
+struct ProgramDevice;
+
 /// Where a rank trains: what stands in the place of its trainer is started with this.
 struct RankPlace {
   caf::actor_system& system;
   TrainerOptions options;
   std::shared_ptr<const HostContext> host;
   SpawnDataPath data_path;
+  std::shared_ptr<ProgramDevice> device;  ///< Of a user program; null: the CPU
+  std::shared_ptr<Executor> executor;     ///< Of the process
 };
 
 /// Exact inference instead of training: with the parameters of the state that the run starts from.
@@ -61,6 +66,8 @@ struct ClusterHooks {
   bool take_only = false;
   /// A program of the user's trains: the job's learned rows are there, although there is no model.
   bool own_program = false;
+  /// It takes batches on devices.
+  bool device_batches = false;
   /// Nothing is trained: the run ends with the outputs of these nodes.
   std::optional<InferenceTask> inference = {};
   std::shared_ptr<Tracer> tracer =

@@ -259,6 +259,22 @@ Status add_seeds(ClusterPlan& plan, const PartitionedStore& store, const Cluster
   return ok_status();
 }
 
+/// What a user program has of the devices of its ranks.
+Status add_devices_of_program(ClusterPlan& plan, const PartitionedStore& store,
+                              const ClusterHooks& hooks) {
+  if (hooks.device_batches) {
+    TROUPE_ASSIGN_OR_RETURN(plan.devices,
+                            device_plan(plan.job, plan.layout, *plan.sample, *plan.collect));
+    plan_memory(plan.devices, plan.job, *plan.graph, store.partition().heat);
+  } else {
+    plan.devices.why_not = "the program takes batches there (RanksOptions::device_batches)";
+  }
+  const bool computes = plan.job.cluster.device.kind != DeviceKind::cpu;
+  plan.gradients = gradient_plan(plan.job, plan.layout, computes);
+  plan.gradients.options.order = SumOrder::by_rank;  // train.reduce is of built-in models
+  return ok_status();
+}
+
 }  // namespace
 
 std::size_t compute_threads(const ClusterJob& cluster) {
@@ -314,6 +330,9 @@ Result<std::shared_ptr<const ClusterPlan>> ClusterPlan::make(const Job& job,
     if (job.task.knowledge() || job.eval.rank_all) {
       plan->ranking = ranking_plan(*plan);
     }
+  }
+  if (hooks.own_program) {
+    TROUPE_RETURN_IF_ERROR(add_devices_of_program(*plan, store, hooks));
   }
   if (job.task.embeds() && job.eval.predictions && !hooks.take_only) {
     const auto type = end_types_of(*plan->graph, *training_links(job, *plan->graph)).source;

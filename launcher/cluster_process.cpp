@@ -9,6 +9,7 @@
 #include "actors/sampler.hpp"
 #include "actors/supervisor.hpp"
 #include "launcher/decide_device.hpp"
+#include "launcher/program_device.hpp"
 #include "launcher/seconds.hpp"
 #include "runtime/graph/list_tables.hpp"
 #include "runtime/job/link_rules.hpp"
@@ -275,7 +276,9 @@ DataPath ClusterProcess::start_data_path(const std::string& owner, const WrapCol
 /// The rank's device makes its batches, or gathers the rows of those that the host samples; what else is
 /// requested goes to samplers and collector of the host.
 Result<SpawnDataPath> ClusterProcess::device_path_of(Rank rank) {
-  TROUPE_ASSIGN_OR_RETURN(std::shared_ptr<gpu::DeviceBatches> batches, device_data_->batches(rank));
+  const auto arrays = hooks_->own_program ? gpu::ArraysThere::all : gpu::ArraysThere::model;
+  TROUPE_ASSIGN_OR_RETURN(std::shared_ptr<gpu::DeviceBatches> batches,
+                          device_data_->batches(rank, arrays));
   return SpawnDataPath([self = shared_from_this(), rank, batches] {
     const auto owner = trainer_name(rank);
     const auto name = "device sampler of " + owner;
@@ -365,8 +368,10 @@ Result<caf::actor> ClusterProcess::start_trainer(Rank rank, std::uint32_t genera
   }
   caf::actor trainer;
   if (hooks_->spawn_rank) {
+    TROUPE_ASSIGN_OR_RETURN(auto device, program_device_of(rank));
     TROUPE_ASSIGN_OR_RETURN(
-        trainer, hooks_->spawn_rank({runtime_.system(), std::move(options), context_, path}));
+        trainer, hooks_->spawn_rank({runtime_.system(), std::move(options), context_, path,
+                                     std::move(device), runtime_.compute()}));
   } else {
     LearnerHandle learner;
     if (!plan_->take_only()) {
@@ -392,13 +397,33 @@ Result<LearnerHandle> ClusterProcess::start_learner(Rank rank, const LearnerOpti
   return learner;
 }
 
+/// Of a rank that a user program trains; null: the CPU.
+Result<std::shared_ptr<ProgramDevice>> ClusterProcess::program_device_of(Rank rank) {
+  if (!devices_) {
+    return std::shared_ptr<ProgramDevice>();
+  }
+  const auto place = gpu::device_of(*devices_, rank);
+  const bool emulated =
+      plan_->job.cluster.device_on(raw(context_->host)).kind == DeviceKind::emulated;
+  auto device = std::make_shared<ProgramDevice>();
+  device->info = {.kind = emulated ? RankDevice::Kind::emulated : RankDevice::Kind::cuda,
+                  .number = devices_->numbers().at(place),
+                  .name = devices_->names().at(place)};
+  TROUPE_ASSIGN_OR_RETURN(device->stream, devices_->program_stream(rank));
+  TROUPE_ASSIGN_OR_RETURN(device->means, means_of(rank, *device->stream));
+  device->why_host = device_data_ ? "" : plan_->devices.why_not;
+  return device;
+}
+
 /// Gradients can go over the links as well, with the same bits; but not as "fast" asks for.
-Result<std::shared_ptr<DeviceMeans>> ClusterProcess::means_of(Rank rank, const nn::BlockOps& ops) {
+/// \param of_stream  what owns the stream that the rank's vectors are in
+template <class Owner>
+Result<std::shared_ptr<DeviceMeans>> ClusterProcess::means_of(Rank rank, const Owner& of_stream) {
   const auto& gradients = plan_->gradients;
   if (!gradients.by_devices) {
     return std::shared_ptr<DeviceMeans>();
   }
-  auto means = devices_->means(rank, ops, gradients.options);
+  auto means = devices_->means(rank, of_stream, gradients.options);
   if (means) {
     return std::shared_ptr<DeviceMeans>(*std::move(means));
   }
@@ -447,25 +472,45 @@ Status ClusterProcess::fill_devices() {
   for (const auto& [id, part] : context_->parts) {
     parts.push_back(part);
   }
-  TROUPE_ASSIGN_OR_RETURN(
-      device_data_, gpu::DeviceData::create(devices_, ranks, *plan_->graph, parts,
-                                            data_options(plan_->devices, plan_->job, plan_->sample,
-                                                         *plan_->collect, *devices_, ranks)));
+  auto options =
+      data_options(plan_->devices, plan_->job, plan_->sample, *plan_->collect, *devices_, ranks);
+  if (hooks_
+          ->own_program) {  // nobody knows how much it takes: at least half of the memory is left to it
+    TROUPE_ASSIGN_OR_RETURN(const auto memory, devices_->memory(ranks.front()));
+    options.reserved_bytes = std::max(options.reserved_bytes, memory.total / 2);
+  }
+  TROUPE_ASSIGN_OR_RETURN(device_data_,
+                          gpu::DeviceData::create(devices_, ranks, *plan_->graph, parts, options));
+  if (hooks_->own_program && hooks_->say) {
+    hooks_->say(fmt::format("{}: batches on device {}{}", plan().name,
+                            to_string(plan_->job.cluster.device_on(raw(context_->host))),
+                            plan_->devices.batches
+                                ? std::string()
+                                : fmt::format("; the host samples ({})", plan_->devices.why_not)));
+  }
   if (const auto text = device_data_->text(); !text.empty() && hooks_->say) {
     hooks_->say(fmt::format("{}: {}", plan().name, text));
   }
   return ok_status();
 }
 
+/// Where ranks compute here: by the built-in model, or by a user program.
+Status ClusterProcess::open_devices() {
+  const bool computes = hooks_->own_program || (!plan_->take_only() && !hooks_->spawn_rank);
+  if (plan().ranks.empty() || !computes) {
+    return ok_status();
+  }
+  const auto& choice = plan_->job.cluster.device_on(raw(context_->host));
+  if (choice.automatic) {
+    TROUPE_RETURN_IF_ERROR(check_decided(choice, gpu::find_devices(), plan().name));
+  }
+  TROUPE_ASSIGN_OR_RETURN(devices_, gpu::open_devices(choice, plan_->device_network));
+  return ok_status();
+}
+
 Status ClusterProcess::start_actors() {
   const auto& here = plan();
-  if (!here.ranks.empty() && !plan_->take_only() && !hooks_->spawn_rank) {
-    const auto& choice = plan_->job.cluster.device_on(raw(context_->host));
-    if (choice.automatic) {
-      TROUPE_RETURN_IF_ERROR(check_decided(choice, gpu::find_devices(), here.name));
-    }
-    TROUPE_ASSIGN_OR_RETURN(devices_, gpu::open_devices(choice, plan_->device_network));
-  }
+  TROUPE_RETURN_IF_ERROR(open_devices());
   TROUPE_RETURN_IF_ERROR(fill_devices());
   for (const auto part : here.serves) {
     TROUPE_RETURN_IF_ERROR(start_holder(part, false));

@@ -76,13 +76,16 @@ class ClusterProcess : public std::enable_shared_from_this<ClusterProcess> {
   /// What samplers ask for rows in place of the collector that they are given.
   using WrapCollector = std::function<caf::actor(const caf::actor& collector)>;
   DataPath start_data_path(const std::string& owner, const WrapCollector& wrap = {});
+  Status open_devices();
   Status fill_devices();
+  Result<std::shared_ptr<ProgramDevice>> program_device_of(Rank rank);
   Result<SpawnDataPath> device_path_of(Rank rank);
   SpawnDataPath data_path_of(const std::string& owner);
   Result<caf::actor> start_holder(PartId part, bool replaces_lost);
   Result<caf::actor> start_trainer(Rank rank, std::uint32_t generation);
   Result<LearnerHandle> start_learner(Rank rank, const LearnerOptions& options);
-  Result<std::shared_ptr<DeviceMeans>> means_of(Rank rank, const nn::BlockOps& ops);
+  template <class Owner>
+  Result<std::shared_ptr<DeviceMeans>> means_of(Rank rank, const Owner& of_stream);
   SpawnDataPath remote_path_of(Rank rank);
   Result<caf::actor> start_batch_server(Rank rank);
   Result<caf::actor> start_evaluator();

@@ -34,9 +34,12 @@ caf::actor start_rank(Places& places, const RankPlace& at, std::uint32_t epochs)
   options.holders = at.host->holders;
   options.learned = at.options.learned;
   options.generation = at.options.generation;
+  options.means = at.device ? at.device->means : nullptr;
+  options.executor = at.executor;
+  options.say = at.options.say;
   auto actor = spawn_session_rank(at.system, std::move(options), at.data_path);
   const std::lock_guard guard(places.mutex);
-  places.by_rank[at.options.rank] = {&at.system, actor, at.options, at.host};
+  places.by_rank[at.options.rank] = {&at.system, actor, at.options, at.host, at.device};
   return actor;
 }
 
@@ -76,6 +79,7 @@ std::vector<TensorDigest> with_names(const EmbeddingPlan* plan,
 struct RankThreads::State {
   std::shared_ptr<SessionRun> run = std::make_shared<SessionRun>();
   std::shared_ptr<Places> places = std::make_shared<Places>();
+  RanksOptions options;
   RankFunction fn;
   RankEvents events;
   std::mutex joining;
@@ -171,12 +175,14 @@ RankThreads::RankThreads(const Job& job, SessionSetup setup) : state_(std::make_
   state_->run->say = std::move(setup.say);
   state_->run->on_epoch = std::move(setup.on_epoch);
   state_->run->on_step = std::move(setup.on_step);
+  state_->options = setup.options;
 }
 RankThreads::~RankThreads() = default;
 
 void RankThreads::add_to(ClusterHooks& hooks) {
   hooks.take_only = true;
   hooks.own_program = true;
+  hooks.device_batches = state_->options.device_batches;
   hooks.spawn_rank = [places = state_->places, epochs = state_->run->job.train.epochs](
                          const RankPlace& at) -> Result<caf::actor> {
     return start_rank(*places, at, epochs);

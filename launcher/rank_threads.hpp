@@ -31,6 +31,7 @@ struct SessionSetup {
   std::function<Status(const net::RankEpoch&)> on_epoch = {};
   /// Rank 0 has made a step; loss and rate are not known. May be empty.
   std::function<void(const StepReport&)> on_step = {};
+  RanksOptions options = {};
 };
 
 /// How the ranks' functions ended.
@@ -66,7 +67,7 @@ class RankThreads {
   RankThreads(const RankThreads&) = delete;
   RankThreads& operator=(const RankThreads&) = delete;
 
-  /// Sets spawn_rank and take_only.
+  /// Sets spawn_rank, take_only and what the program is.
   void add_to(ClusterHooks& hooks);
   /// Calls `fn` in a thread per rank.
   void start(RankFunction fn, RankEvents events);

@@ -78,7 +78,8 @@ SessionSetup session_setup(const std::shared_ptr<SessionWatch>& watch) {
   return setup;
 }
 
-ExitCode run(const RunArguments& arguments, const std::function<Status(Session&)>& fn) {
+ExitCode run(const RunArguments& arguments, const std::function<Status(Session&)>& fn,
+             const RanksOptions& options) {
   std::optional<PreparedRun> prepared;
   if (const auto code = prepare_run_on_hosts(arguments, print, prepared, JobTrainer::own);
       !prepared) {
@@ -91,6 +92,7 @@ ExitCode run(const RunArguments& arguments, const std::function<Status(Session&)
   }
   const auto& watch = *begun;
   auto setup = session_setup(watch);
+  setup.options = options;
   ClusterHooks hooks;
   hooks.say = setup.say;
   auto cluster = SessionCluster::create(job, prepared->store, std::move(setup), std::move(hooks));
@@ -111,18 +113,19 @@ ExitCode run(const RunArguments& arguments, const std::function<Status(Session&)
 
 }  // namespace
 
-int run_ranks(int argc, char** argv, const std::function<Status(Session&)>& fn) {
+int run_ranks(int argc, char** argv, const std::function<Status(Session&)>& fn,
+              const RanksOptions& options) {
   block_stop_signals();
   if (const auto member = member_of_environment()) {
     unsetenv(member_variable);
-    return static_cast<int>(run_member(*member, fn));
+    return static_cast<int>(run_member(*member, fn, options));
   }
   const auto arguments = run_environment();
   if (!arguments) {
     return print_usage(argc > 0 ? argv[0] : "program");
   }
   try {
-    return static_cast<int>(run(*arguments, fn));
+    return static_cast<int>(run(*arguments, fn, options));
   } catch (const std::exception& error) {
     std::fprintf(stderr, "troupe: internal error: %s\n", error.what());
     return static_cast<int>(ExitCode::failed);

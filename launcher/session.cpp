@@ -114,6 +114,7 @@ Status Session::State::record_step() {
 
 Session::Session(std::unique_ptr<State> state) : state_(std::move(state)) {
   auto& s = *state_;
+  s.session = this;
   s.steps = s.place.options.orders.at("train")->num_steps(s.place.options.world);
   s.writes.assign(s.place.host->holders.size(), 0);
   if (s.run->resume) {
@@ -136,9 +137,6 @@ std::uint32_t Session::world() const {
 }
 std::string Session::role() const {
   return "trainer";
-}
-std::vector<int> Session::devices() const {
-  return {};
 }
 const GraphInfo& Session::graph() const {
   return *state_->place.host->graph;

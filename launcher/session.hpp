@@ -65,8 +65,20 @@ enum class SplitWay : std::uint8_t { even, local };
 /// Ids that one pass over the parts finds at most (Session::find_edges).
 inline constexpr std::size_t edge_lookup_piece = std::size_t{1} << 20;
 
+/// A device that a rank computes on.
+struct RankDevice {
+  enum class Kind : std::uint8_t { cuda, emulated };
+  Kind kind = Kind::cuda;
+  int number = 0;         ///< As cudaSetDevice() takes it; of emulated devices from 0
+  std::string name = {};  ///< e.g. "NVIDIA H200"
+  friend bool operator==(const RankDevice&, const RankDevice&) = default;
+};
+/// "cuda:0", "emulated:1"
+std::string to_string(const RankDevice& device);
+
 class EpochRange;
 class Embedding;
+class SessionDevice;
 
 /// One rank's view of a run, for a user's own trainer.
 /// Lifecycle:  `run_ranks` makes one per rank and ends it after the rank's function has returned
@@ -88,9 +100,18 @@ class Session {
   // ---- who and where ----
 
   Rank rank() const;
-  std::uint32_t world() const;       ///< number of ranks; hosts * trainers_per_host of the job
-  std::string role() const;          ///< "trainer"
-  std::vector<int> devices() const;  ///< GPUs of this rank; empty on a CPU
+  std::uint32_t world() const;  ///< number of ranks; hosts * trainers_per_host of the job
+  /// Number of this rank among those of its host, in their order, from 0: LOCAL_RANK of torch.distributed. Of
+  /// simulated hosts likewise.
+  std::uint32_t local_rank() const;
+  std::uint32_t local_world() const;  ///< Number of ranks on this rank's host
+  std::string role() const;           ///< "trainer"
+  /// What this rank computes on, as `cluster.device` says: device (rank mod number of them) of its process. None
+  /// where that is a CPU.
+  std::vector<RankDevice> devices() const;
+  /// Batches and sums in the memory of this rank's device (session_device.hpp).
+  /// \errors failed_precondition: the rank has no device
+  Result<SessionDevice> device();
 
   // ---- the job and its graph ----
 
@@ -251,6 +272,7 @@ class Session {
 
  private:
   friend class EpochRange;
+  friend class SessionDevice;
   const Batch* next_batch();
 
   std::unique_ptr<State> state_;
@@ -322,6 +344,13 @@ class EpochRange {
   Session* session_;
 };
 
+struct RanksOptions {
+  /// The program takes batches in the memory of the ranks' devices (session_device.hpp), where `cluster.device` has
+  /// some and `sample.on` does not say otherwise: rows of features of nodes are there alone, `Batch` on the host has
+  /// none. Otherwise all of a batch is in host memory, whatever the device.
+  bool device_batches = false;
+};
+
 /// Calls `fn` once per rank that runs in this process, each on a thread of its own, and returns the
 /// exit code for main(). The job comes from the environment that `troupe run JOB -- PROGRAM` sets
 /// (docs/embedding.md); without it, says how to start the program and returns 2. To be called once,
@@ -333,6 +362,7 @@ class EpochRange {
 /// `fn` is called again, and the restore hooks get what was saved (docs/embedding.md).
 /// \returns the codes of `troupe --help`: 0 all ranks returned ok, 1 an exception, 2 usage, 3 data,
 ///   4 a peer failed, 130 interrupted
-int run_ranks(int argc, char** argv, const std::function<Status(Session&)>& fn);
+int run_ranks(int argc, char** argv, const std::function<Status(Session&)>& fn,
+              const RanksOptions& options = {});
 
 }  // namespace troupe

@@ -4,8 +4,10 @@
 #include "actors/error.hpp"
 #include "actors/session_rank.hpp"
 #include "launcher/cluster_hooks.hpp"
+#include "launcher/program_device.hpp"
 #include "launcher/session.hpp"
 #include "runtime/job/job.hpp"
+#include "runtime/job/layout.hpp"
 #include "runtime/run/checkpoint.hpp"
 #include "runtime/run/step_report.hpp"
 #include "runtime/wire/messages.hpp"
@@ -42,6 +44,7 @@ struct SessionPlace {
   caf::actor actor;
   TrainerOptions options;
   std::shared_ptr<const HostContext> host;
+  std::shared_ptr<ProgramDevice> device;  ///< null: the CPU
 };
 
 /// An invalid_argument that names a tensor.
@@ -73,6 +76,8 @@ struct Session::State {
   std::uint64_t steps = 0;  ///< per epoch
   std::shared_ptr<const ReadyBatch> batch;
   bool batch_is_own = false;
+  Session* session = nullptr;  ///< Whose state this is
+  bool exchanges = false;      ///< As SessionDevice::exchanges()
 
   // For the record of the epoch.
   using TimePoint = std::chrono::steady_clock::time_point;

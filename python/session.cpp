@@ -426,7 +426,16 @@ void bind_facts(Binding& type) {
       .def_property_readonly("rank", [](const Handle& h) { return raw(h.get().rank()); })
       .def_property_readonly("world", [](const Handle& h) { return h.get().world(); })
       .def_property_readonly("role", [](const Handle& h) { return h.get().role(); })
-      .def_property_readonly("devices", [](const Handle& h) { return h.get().devices(); })
+      .def_property_readonly("local_rank", [](const Handle& h) { return h.get().local_rank(); })
+      .def_property_readonly("local_world", [](const Handle& h) { return h.get().local_world(); })
+      .def_property_readonly("devices",
+                             [](const Handle& h) {
+                               std::vector<std::string> names;
+                               for (const auto& device : h.get().devices()) {
+                                 names.push_back(to_string(device));
+                               }
+                               return names;
+                             })
       .def_property_readonly("columns", [](const Handle& h) { return h.get().columns(); })
       .def_property_readonly("classes", [](const Handle& h) { return h.get().classes(); })
       .def_property_readonly("seed", [](const Handle& h) { return h.get().seed(); })

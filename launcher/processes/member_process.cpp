@@ -53,8 +53,8 @@ std::string trace_file_name(std::string process) {
 
 class MemberProcess {
  public:
-  MemberProcess(DirectorLink& link, std::function<Status(Session&)> fn)
-      : link_(link), fn_(std::move(fn)) {}
+  MemberProcess(DirectorLink& link, std::function<Status(Session&)> fn, const RanksOptions& options)
+      : link_(link), fn_(std::move(fn)), options_(options) {}
   ~MemberProcess();
 
   Status run();
@@ -76,6 +76,7 @@ class MemberProcess {
 
   DirectorLink& link_;
   const std::function<Status(Session&)> fn_;  ///< the user's; empty: the built-in trainer
+  const RanksOptions options_;                ///< of `fn_`
   std::unique_ptr<RankThreads> ranks_;        ///< with `fn_`
   const net::ProcessInstance instance_ = link_.arguments().instance;
   caf::actor member_;
@@ -293,6 +294,7 @@ Status MemberProcess::prepare_ranks(const Job& job, bool resume, ClusterHooks& h
   setup.say = hooks.say;
   setup.on_epoch = [this](const net::RankEpoch& epoch) { return tell_registrar(epoch); };
   setup.on_step = hooks.on_step;
+  setup.options = options_;
   ranks_ = std::make_unique<RankThreads>(job, std::move(setup));
   ranks_->add_to(hooks);
   return ok_status();
@@ -397,9 +399,10 @@ MemberProcess::~MemberProcess() {
 
 }  // namespace
 
-ExitCode run_member(const ProcessArguments& arguments, const std::function<Status(Session&)>& fn) {
-  return run_process(arguments, [&fn](DirectorLink& link) {
-    MemberProcess member(link, fn);
+ExitCode run_member(const ProcessArguments& arguments, const std::function<Status(Session&)>& fn,
+                    const RanksOptions& options) {
+  return run_process(arguments, [&](DirectorLink& link) {
+    MemberProcess member(link, fn, options);
     return member.run();
   });
 }

@@ -3,6 +3,7 @@
 /// How the processes of a run are told who they are: on the command line, all but their secrets.
 #include "launcher/exit_code.hpp"
 #include "launcher/processes/secrets.hpp"
+#include "launcher/session.hpp"
 #include "runtime/job/job.hpp"
 #include "runtime/net/tcp.hpp"
 #include "runtime/wire/membership.hpp"
@@ -14,7 +15,6 @@
 
 namespace troupe {
 
-class Session;
 struct ClusterJob;
 
 struct ProcessArguments {
@@ -60,7 +60,8 @@ Result<net::TcpOptions> tcp_options(const ProcessArguments& arguments, const Sec
 /// A process with actors of the run: joins, works, ends with the run.
 /// \param fn  trains the ranks here in the place of the built-in trainer; empty: that one
 ExitCode run_member(const ProcessArguments& arguments,
-                    const std::function<Status(Session&)>& fn = {});
+                    const std::function<Status(Session&)>& fn = {},
+                    const RanksOptions& options = {});
 /// The agent of a host: joins, starts the host's processes and watches them, ends with the run.
 ExitCode run_agent(const ProcessArguments& arguments);
 

@@ -130,7 +130,9 @@ class Session:
         self.rank: int = handle.rank
         self.world: int = handle.world  # number of ranks
         self.role: str = handle.role
-        self.devices: list = handle.devices
+        self.local_rank: int = handle.local_rank  # among the ranks of its host, from 0
+        self.local_world: int = handle.local_world  # ranks of its host
+        self.devices: list = handle.devices  # ["cuda:0"], as torch.device takes it, or ["emulated:0"]; empty on a CPU
         self.columns: int = handle.columns  # of the features of the seeds' type; 0: none
         self.classes: int = handle.classes  # or columns of targets; 0: none
         self.seed: int = handle.seed  # of the job

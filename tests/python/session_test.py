@@ -25,6 +25,7 @@ class Calls(support.Scratch):
         session = seen[1]
         self.assertEqual(sorted(seen), [0, 1])
         self.assertEqual((session.world, session.role, session.devices), (2, "trainer", []))
+        self.assertEqual([(s.local_rank, s.local_world) for s in (seen[0], seen[1])], [(0, 1), (0, 1)])
         self.assertEqual((session.columns, session.classes, session.seed), (6, 3, 3))
         self.assertEqual((session.epochs, session.first_epoch, session.steps_per_epoch), (7, 0, 2))
         user = session.graph.node_types[session.graph.node_type("user")]
@@ -34,6 +35,17 @@ class Calls(support.Scratch):
         self.assertEqual(session.graph.edge_types[0][1:5], (1, 0, 400, 3))
         with self.assertRaisesRegex(RuntimeError, "has returned: its session is over"):
             session.global_step
+
+    def test_ranks_name_their_devices_and_get_batches_in_host_memory(self):
+        seen = {}
+
+        def train(session):
+            seen[session.rank] = (session.devices, session.local_rank, session.local_world)
+            for batch in session.epoch(0):
+                self.assertEqual(batch.features.shape[0], len(batch.nodes))
+
+        self.run_job(train, self.toy, cluster__device="emulated:2", cluster__hosts=1, cluster__trainers_per_host=2)
+        self.assertEqual(seen, {0: (["emulated:0"], 0, 2), 1: (["emulated:1"], 1, 2)})
 
     def test_two_runs_in_one_process_have_the_same_digest(self):
         digests = []
