@@ -84,6 +84,35 @@ TEST_F(Embed, TheSameProgramRunsOnOneAndTwoHostsWithTheSameResults) {
   EXPECT_GE(std::stod("0" + line_of(two, "test accuracy").substr(14)), 0.77) << two.out;
 }
 
+TEST_F(Embed, OnDevicesItsWeightsHaveTheSameBits) {
+  const auto& on_cpu = run_once("simulated", {});
+  ASSERT_EQ(on_cpu.exit_code, 0) << on_cpu.err;
+  const auto on_devices = [this](const std::string& out, Words settings) {
+    settings.insert(settings.end(), {"--", folder() + "/build/device_trainer"});
+    return run(command(out, settings));
+  };
+  const auto expect_same = [&](const ProcessResult& ran, const char* exchanged) {
+    ASSERT_EQ(ran.exit_code, 0) << ran.out << ran.err;
+    EXPECT_EQ(line_of(ran, "weights"), line_of(on_cpu, "weights")) << ran.out;
+    EXPECT_EQ(line_of(ran, "batches"), line_of(on_cpu, "batches"));
+    EXPECT_EQ(line_of(ran, "gradients between devices:"),
+              std::string("gradients between devices: ") + exchanged);
+  };
+  const Words device = {"--set", "cluster.device=emulated:1"};
+  expect_same(on_devices("device-parts", device), "yes");
+  auto whole = device;
+  whole.insert(whole.end(), {"--set", "partition.parts=1", "--set", "cluster.replicas=2"});
+  expect_same(on_devices("device-whole", whole), "yes");
+  auto processes = device;
+  processes.insert(processes.end(), {"--set", "cluster.launch=local"});
+  expect_same(on_devices("device-processes", processes), "no");
+
+  const auto without = on_devices("device-none", {});
+  EXPECT_EQ(without.exit_code, 1) << without.out;
+  EXPECT_NE(without.err.find("rank 0: expected a device, found a CPU"), std::string::npos)
+      << without.err;
+}
+
 TEST_F(Embed, WhatProcessesPrintIsKeptByProcess) {
   const auto ran = run(program_command("logged", {"--set", "cluster.launch=local"}));
   ASSERT_EQ(ran.exit_code, 0) << ran.err;
