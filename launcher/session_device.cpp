@@ -9,10 +9,8 @@
 namespace troupe {
 namespace {
 
-using State = Session::State;
-
 /// Ranks of a rank's host, ascending.
-std::vector<Rank> ranks_beside(const State& state) {
+std::vector<Rank> ranks_of_host(const Session::State& state) {
   const auto layout = make_layout(state.run->job);
   const auto host = layout.at(layout.process_of(state.place.options.rank)).host;
   std::vector<Rank> ranks;
@@ -86,11 +84,11 @@ LayerBlock DeviceArrays::block(const LayerBlock& host) const {
 // ---- the session's own ----
 
 std::uint32_t Session::local_rank() const {
-  const auto ranks = ranks_beside(*state_);
+  const auto ranks = ranks_of_host(*state_);
   return static_cast<std::uint32_t>(std::ranges::find(ranks, rank()) - ranks.begin());
 }
 std::uint32_t Session::local_world() const {
-  return static_cast<std::uint32_t>(ranks_beside(*state_).size());
+  return static_cast<std::uint32_t>(ranks_of_host(*state_).size());
 }
 std::vector<RankDevice> Session::devices() const {
   const auto& device = state_->place.device;
