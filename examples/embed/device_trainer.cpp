@@ -106,7 +106,8 @@ struct Model {
   Vector loss;      // one number: sum over this rank's seeds of the epoch
 
   static Result<Model> create(SessionDevice& device, Sizes sizes) {
-    Model model{.sizes = sizes};
+    Model model;
+    model.sizes = sizes;
     for (auto* const vector : {&model.weights, &model.velocity, &model.gradient, &model.loss}) {
       TROUPE_ASSIGN_OR_RETURN(*vector,
                               make_vector(device, vector == &model.loss ? 1 : sizes.weights()));

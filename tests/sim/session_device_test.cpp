@@ -258,7 +258,8 @@ struct VectorThere {
   std::span<float> span() const { return {static_cast<float*>(memory.get()), size}; }
 
   static Result<VectorThere> of(SessionDevice& device, std::span<const float> values) {
-    VectorThere vector{.size = values.size()};
+    VectorThere vector;
+    vector.size = values.size();
     TROUPE_ASSIGN_OR_RETURN(vector.memory, device.memory(values.size_bytes()));
     TROUPE_RETURN_IF_ERROR(device.upload(std::as_bytes(values), vector.memory.get()));
     return vector;
