@@ -145,8 +145,8 @@ Result<std::optional<RolePairs>> given_pairs(const Job& job, const PartitionedSt
   RowIds ends;
   for (std::size_t t = 0; t < groups.size(); ++t) {
     FilesOfType files{.negatives = file_of(job.eval.negative_files, role, t),
-                    .candidates = file_of(job.eval.candidate_files, role, t),
-                    .links = {}};
+                      .candidates = file_of(job.eval.candidate_files, role, t),
+                      .links = {}};
     if (const auto own = job.dataset.seeds.find(role); own != job.dataset.seeds.end()) {
       files.links = own->second.ids;
     }

@@ -1,7 +1,6 @@
 // Whole runs that learn links of several edge types at once, whose ends are of three node types.
 #include "launcher/prepare_store.hpp"
 #include "runtime/job/job_file.hpp"
-#include "runtime/run/job_seeds.hpp"
 #include "tests/sim/heterogeneous_run.hpp"
 #include "tests/sim/link_files.hpp"
 
@@ -56,8 +55,7 @@ class Relations : public ::testing::Test {
   /// Links of a role by edge type, in the order in which a run has them.
   Result<std::vector<LinkList>> links_of(const std::string& role) const {
     TROUPE_ASSIGN_OR_RETURN(const auto made, job({}));
-    TROUPE_ASSIGN_OR_RETURN(auto store, prepare_store(made, [](const std::string&) {}));
-    TROUPE_ASSIGN_OR_RETURN(store, with_own_seeds(made, std::move(store)));
+    TROUPE_ASSIGN_OR_RETURN(const auto store, prepare_store(made, [](const std::string&) {}));
     TROUPE_ASSIGN_OR_RETURN(const auto links, store.links("both", role));
     std::vector<LinkList> of_types;
     for (const auto& group : links.groups()) {
