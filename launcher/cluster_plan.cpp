@@ -114,17 +114,30 @@ std::vector<PartId> owners_of(const SeedList& seeds, const PartitionBook& book) 
 /// The part that has the list of each link.
 std::vector<PartId> owners_of(const LinkList& links, const ClusterPlan& plan) {
   const bool in = plan.job.sample.edge_dir == EdgeDir::in;
-  SplitInfo::LinkRole role{.edge_type = links.edge_type()};
-  role.pairs_of = links.pairs_of();
-  const auto type = end_types_of(*plan.graph, role);
   std::vector<PartId> owners;
   owners.reserve(links.size());
   for (std::uint64_t i = 0; i < links.size(); ++i) {
+    SplitInfo::LinkRole role{.edge_type = links.edge_type_at(i)};
+    role.pairs_of = links.pairs_of();
+    const auto type = end_types_of(*plan.graph, role);
     const auto link = links.at(i);
     owners.push_back(in ? plan.book->owner(type.destination, link.destination)
                         : plan.book->owner(type.source, link.source));
   }
   return owners;
+}
+
+/// Links to train on, dealt to the ranks that they lie near.
+SeedShares shares_of(const LinkList& links, const ClusterPlan& plan) {
+  const auto& sample = plan.job.sample;
+  const auto owners = owners_of(links, plan);
+  const auto near = parts_of_ranks(plan.layout);
+  return links.groups().empty()
+             ? local_split(owners, near)
+             : local_split_of_groups(
+                   links.groups(), owners, near,
+                   {.size = sample.batch_size,
+                    .last = sample.drop_last ? ShortBatch::dropped : ShortBatch::kept});
 }
 
 /// Of the seeds or links of a role; of those to rank among all nodes a batch is what a product takes: what the job says of them is said of those to train on.
@@ -167,8 +180,17 @@ Status add_scoring(ClusterPlan& plan, const PartitionedStore& store, const std::
   }
   TROUPE_ASSIGN_OR_RETURN(auto pairs, given_pairs(job, store, role, links));
   if (pairs) {
-    scoring.rows = pairs->given.rows();
-    scoring.given = pairs->given;
+    scoring.rows = pairs->list.size();
+    if (scoring.groups.empty()) {
+      scoring.given = pairs->given.front();
+    }
+    for (std::size_t g = 0; g < scoring.groups.size(); ++g) {
+      const auto& rows = pairs->list.groups()[g];
+      auto& group = scoring.groups[g];
+      group.first = rows.first;
+      group.count = rows.count;
+      group.given = pairs->given[g];
+    }
     plan.orders[role] =
         order_of(std::make_shared<const LinkList>(std::move(pairs->list)), job, false, {});
   }
@@ -222,7 +244,7 @@ Status add_links(ClusterPlan& plan, const PartitionedStore& store, const Cluster
     const bool trains = role == "train";
     SeedShares shares;
     if (trains && job.sample.seed_order == "local") {
-      shares = local_split(owners_of(*shared, plan), parts_of_ranks(plan.layout));
+      shares = shares_of(*shared, plan);
     }
     plan.links[role] = shared;
     plan.orders[role] = order_of(shared, job, trains, std::move(shares));

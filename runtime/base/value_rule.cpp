@@ -214,7 +214,8 @@ std::string range_text(const ValueRule& rule) {
     case ValueType::text_list:
       return fmt::format("at most {} entries", rule.max_items);
     case ValueType::texts:
-      return fmt::format("0..{} bytes each, at most {} entries", longest_text, rule.max_items);
+      return fmt::format("{}..{} bytes each, at most {} entries", rule.min_items, longest_text,
+                         rule.max_items);
     case ValueType::hosts:
       return fmt::format("{}, or as many names", integer_range(rule));
     case ValueType::choice_or_boolean:
@@ -274,8 +275,9 @@ bool fits(const ValueRule& rule, const Json& value) {
     case ValueType::text_list:
       return list_fits(rule, value, [](const Json& v) { return text_fits(v, 1, longest_text); });
     case ValueType::texts:
-      return text_fits(value, 0, longest_text) ||
-             list_fits(rule, value, [](const Json& v) { return text_fits(v, 0, longest_text); });
+      return text_fits(value, rule.min_items, longest_text) ||
+             list_fits(rule, value,
+                       [&](const Json& v) { return text_fits(v, rule.min_items, longest_text); });
     case ValueType::hosts:
       return whole_fits(value) ||
              list_fits(rule, value, [](const Json& v) { return text_fits(v, 1, 1024); });

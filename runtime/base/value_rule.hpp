@@ -43,7 +43,7 @@ struct ValueRule {
   std::uint64_t high = 0;
   NumberRange numbers = {};  ///< number, number_list
   std::vector<std::string> words = {};
-  std::size_t min_items = 0;  ///< entries of a list; bytes of a text
+  std::size_t min_items = 0;  ///< entries of a list; bytes of a text, also of each in `texts`
   std::size_t max_items = 0;
 };
 

@@ -279,9 +279,10 @@ struct EvalJob {
   std::string mode = "exact";       ///< or "sampled"
   std::string metric = "accuracy";  ///< name of a score (runtime/run/run_record.hpp)
   // Of links:
-  NegativeOptions negatives = {};                                ///< drawn for each link
-  std::map<std::string, std::filesystem::path> negative_files;   ///< by role; as DatasetJob::path
-  std::map<std::string, std::filesystem::path> candidate_files;  ///< the same
+  NegativeOptions negatives = {};  ///< drawn for each link
+  /// By role, as DatasetJob::path: one file, or one for each edge type of the links.
+  std::map<std::string, std::vector<std::filesystem::path>> negative_files;
+  std::map<std::string, std::vector<std::filesystem::path>> candidate_files;  ///< The same
   bool rank_all = false;          ///< links are ranked among all nodes of their ends' types
   std::uint64_t max_batches = 0;  ///< of all ranks, per sampled evaluation; 0: all
   bool predictions = true;        ///< the outputs of the test seeds are written at the end

@@ -146,8 +146,10 @@ class Reader {
       }
     }
     for (auto* files : {&job_.eval.negative_files, &job_.eval.candidate_files}) {
-      for (auto& [role, file] : *files) {
-        file = (place_.base_dir / file).lexically_normal();
+      for (auto& [role, of_role] : *files) {
+        for (auto& file : of_role) {
+          file = (place_.base_dir / file).lexically_normal();
+        }
       }
     }
     auto& more = job_.partition.more;

@@ -39,6 +39,25 @@ void check_reverse(const std::string& reverse, const GraphInfo& graph, EdgeTypeI
   }
 }
 
+/// Files of links to evaluate: one, or one for each edge type.
+void check_pair_files(const Job& job, const SplitInfo::LinkRole& train, ProblemList& problems) {
+  const auto types = std::max<std::size_t>(1, train.edge_types.size());
+  const auto expected =
+      train.edge_types.empty()
+          ? std::string("one file with links of one edge type")
+          : fmt::format("a list of files, one for each, with links of {} edge types", types);
+  const auto check = [&](const char* key, const auto& files) {
+    for (const auto& [role, of_role] : files) {
+      const auto pointer = fmt::format("/eval/{}/{}", key, role);
+      if (of_role.size() != types && !problems.has(pointer)) {
+        problems.add({pointer, expected, fmt::format("{}", of_role.size()), ""});
+      }
+    }
+  };
+  check("negatives", job.eval.negative_files);
+  check("candidates", job.eval.candidate_files);
+}
+
 /// Of links of several edge types: what the job says of each, and what it may not say.
 void check_relations(const Job& job, const GraphInfo& graph, const SplitInfo::LinkRole& train,
                      ProblemList& problems) {
@@ -67,19 +86,7 @@ void check_relations(const Job& job, const GraphInfo& graph, const SplitInfo::Li
   for (std::size_t i = 0; i < std::min(task.reverses.size(), train.edge_types.size()); ++i) {
     check_reverse(task.reverses[i], graph, train.edge_types[i], problems);
   }
-  if (task.negatives.by_degree) {
-    refuse("/task/negatives/by", "\"uniform\"", "\"degree\", which is not built yet for them");
-  }
-  if (job.sample.seed_order == "local") {
-    refuse("/sample/seed_order", "\"global\"", "\"local\", which is not built yet for them");
-  }
-  if (!job.eval.negative_files.empty() || !job.eval.candidate_files.empty()) {
-    refuse("/eval/candidates", "none", "files of links, which are not built yet for them",
-           "eval.negatives.kind draws them");
-  }
-  if (job.model.layers == 0) {
-    refuse("/model/layers", "1 or more", "0, which is not built yet for them");
-  }
+  check_pair_files(job, train, problems);
 }
 
 }  // namespace
@@ -137,15 +144,11 @@ Status take_edge_ends(SampleOptions& options, const Job& job, const PartitionedS
     return ok_status();
   }
   const auto& ends = store.partition().ends;
-  const auto& type = store.info().edge_types[raw(links->edge_type)];
-  if (ends.empty() || type.count == 0) {
-    return Error(
-        Errc::failed_precondition,
-        ends.empty()
-            ? fmt::format("{}: negatives by degree need a store with the ends of "
-                          "edges, found one without\ntry: partition the graph again",
-                          store.dir().string())
-            : fmt::format("negatives by degree need edges of \"{}\", found none", type.name));
+  if (ends.empty()) {
+    return Error(Errc::failed_precondition,
+                 fmt::format("{}: negatives by degree need a store with the ends of "
+                             "edges, found one without\ntry: partition the graph again",
+                             store.dir().string()));
   }
   const auto sums = [](const std::vector<std::uint64_t>& edges) {
     std::vector<std::uint64_t> before{0};
@@ -154,8 +157,15 @@ Status take_edge_ends(SampleOptions& options, const Job& job, const PartitionedS
     }
     return before;
   };
-  options.links->edges_before_in = sums(ends[raw(links->edge_type)].in.edges);
-  options.links->edges_before_out = sums(ends[raw(links->edge_type)].out.edges);
+  for (const EdgeTypeId edge_type : edge_types_of(*links)) {
+    const auto& type = store.info().edge_types[raw(edge_type)];
+    if (type.count == 0) {
+      return Error(Errc::failed_precondition,
+                   fmt::format("negatives by degree need edges of \"{}\", found none", type.name));
+    }
+    const auto& of_type = ends[raw(edge_type)];
+    options.links->edges_before[edge_type] = {sums(of_type.in.edges), sums(of_type.out.edges)};
+  }
   return ok_status();
 }
 
@@ -165,7 +175,10 @@ Result<std::shared_ptr<const Part>> with_ends_of(std::shared_ptr<const Part> par
   if (links == nullptr) {
     return part;
   }
-  return store.with_ends(*part, links->edge_type);
+  for (const EdgeTypeId type : edge_types_of(*links)) {
+    TROUPE_ASSIGN_OR_RETURN(part, store.with_ends(*part, type));
+  }
+  return part;
 }
 
 void check_links(const Job& job, const GraphInfo& graph, ProblemList& problems) {
@@ -214,6 +227,7 @@ void check_links(const Job& job, const GraphInfo& graph, ProblemList& problems) 
     problems.add({"/task/reverse", "one name with links of one edge type",
                   fmt::format("a list of {}", job.task.reverses.size()), ""});
   }
+  check_pair_files(job, *train, problems);
   check_reverse(job.task.reverse, graph, train->edge_type, problems);
 }
 

@@ -18,12 +18,16 @@ std::uint64_t edge_ends(const MemoryFacts& of, const MemoryLoad& load) {
   if (links == nullptr) {
     return 0;
   }
-  const auto& type = of.graph.edge_types[raw(links->edge_type)];
-  const auto nodes = plus(of.graph.node_types[raw(type.source)].count,
-                          of.graph.node_types[raw(type.destination)].count);
+  std::uint64_t nodes = 0;  // of a part
+  for (const EdgeTypeId edge_type : edge_types_of(*links)) {
+    const auto& type = of.graph.edge_types[raw(edge_type)];
+    const auto ends = plus(of.graph.node_types[raw(type.source)].count,
+                           of.graph.node_types[raw(type.destination)].count);
+    nodes = plus(nodes, plus(ends / of.parts(), 2));
+  }
   const auto loaded = plus(
       load.mapped, of.job.partition.replicated_topology ? times(of.parts(), load.topologies) : 0);
-  return times(times(plus(nodes / of.parts(), 2), sizeof(EdgeEnd)), loaded);
+  return times(times(nodes, sizeof(EdgeEnd)), loaded);
 }
 
 std::uint64_t tables_of_choice(const MemoryFacts& of, const MemoryLoad& load) {

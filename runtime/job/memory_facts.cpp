@@ -17,10 +17,12 @@ namespace {
 std::uint64_t bytes_of_pairs(const EvalJob& eval) {
   std::uint64_t bytes = 0;
   for (const auto* files : {&eval.negative_files, &eval.candidate_files}) {
-    for (const auto& [role, file] : *files) {
-      std::error_code error;
-      const auto size = std::filesystem::file_size(file, error);
-      bytes = plus(bytes, error ? 0 : times(size, 32));
+    for (const auto& [role, of_role] : *files) {
+      for (const auto& file : of_role) {
+        std::error_code error;
+        const auto size = std::filesystem::file_size(file, error);
+        bytes = plus(bytes, error ? 0 : times(size, 32));
+      }
     }
   }
   return bytes;

@@ -10,6 +10,12 @@ namespace {
 
 using namespace schema_fields;
 
+std::vector<std::filesystem::path> files_of(const Json& v) {
+  const auto names =
+      v.is_array() ? v.get<std::vector<std::string>>() : std::vector{v.get<std::string>()};
+  return {names.begin(), names.end()};
+}
+
 void add_evaluation_negatives(std::vector<SchemaRow>& rows) {
   rows.push_back({"/eval/negatives/kind",
                   choice_rule({"none", "binary", "triplet"}),
@@ -59,28 +65,29 @@ void add_files(std::vector<SchemaRow>& rows) {
        {"test", "/eval/negatives/test", "/eval/candidates/test"}}};
   for (const auto& key : keys) {
     rows.push_back({key.negatives,
-                    text_rule(1),
+                    {.type = ValueType::texts, .min_items = 1, .max_items = most_listed_types},
                     absent(),
                     fmt::format("`link`: file of the false links that the {} links are told from, "
-                                "integers [n, 2]; relative to the job file",
+                                "integers [n, 2]; relative to the job file; of links of several "
+                                "edge types a list, one for each",
                                 key.role),
                     {},
                     [role = key.role](const Json& v, Job& job) {
-                      job.eval.negative_files[role] = v.get<std::string>();
+                      job.eval.negative_files[role] = files_of(v);
                     }});
   }
   for (const auto& key : keys) {
     rows.push_back(
         {key.candidates,
-         text_rule(1),
+         {.type = ValueType::texts, .min_items = 1, .max_items = most_listed_types},
          absent(),
          fmt::format("`link`: file of other destinations for each of the {} links, which "
                      "it is ranked among, integers [links, candidates]; relative to the "
-                     "job file",
+                     "job file; of links of several edge types a list, one for each",
                      key.role),
          {},
          [role = key.role](const Json& v, Job& job) {
-           job.eval.candidate_files[role] = v.get<std::string>();
+           job.eval.candidate_files[role] = files_of(v);
          }});
   }
 }

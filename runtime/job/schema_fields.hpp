@@ -14,6 +14,9 @@ namespace troupe::schema_fields {
 
 using Json = nlohmann::json;
 
+/// Of a list of names or files by node or edge type.
+inline constexpr std::size_t most_listed_types = 4096;
+
 inline Fallback value(std::string json) {
   return {Fallback::Kind::value, std::move(json)};
 }

@@ -10,8 +10,6 @@ namespace {
 
 using namespace schema_fields;
 
-constexpr std::size_t most_listed_types = 4096;
-
 void add_negatives(std::vector<SchemaRow>& rows) {
   rows.push_back(
       {"/task/negatives/kind",

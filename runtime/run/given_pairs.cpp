@@ -67,66 +67,102 @@ struct Pairs {
   }
 };
 
-Result<LinkList> list_of_pairs(const PartitionedStore& store, EdgeTypeId edge_type,
-                               const Pairs& pairs) {
+/// Adds original and global ends, a row of four for each pair.
+Status add_pairs(const PartitionedStore& store, EdgeTypeId edge_type, const Pairs& pairs,
+                 RowIds& ends) {
   const auto& type = store.info().edge_types[raw(edge_type)];
   TROUPE_ASSIGN_OR_RETURN(const auto from, global_ids(store, type.source, pairs.sources));
   TROUPE_ASSIGN_OR_RETURN(const auto to, global_ids(store, type.destination, pairs.destinations));
-  RowIds ends;
-  ends.reserve(4 * from.size());
+  ends.reserve(ends.size() + 4 * from.size());
   for (std::size_t row = 0; row < from.size(); ++row) {
     ends.insert(ends.end(),
                 {pairs.sources[row], pairs.destinations[row], raw(from[row]), raw(to[row])});
   }
-  const auto rows = Segment::of(std::move(ends));
-  return LinkList(edge_type, rows.as<std::uint64_t>(), 4, {}, {}, {rows.owner});
+  return ok_status();
 }
 
+/// File of a role, of the links of one edge type.
 template <class Files>
-fs::path file_of(const Files& files, const std::string& role) {
+fs::path file_of(const Files& files, const std::string& role, std::size_t type) {
   const auto found = files.find(role);
-  return found == files.end() ? fs::path() : found->second;
+  return found == files.end() || type >= found->second.size() ? fs::path() : found->second[type];
+}
+
+/// Files of the links of one edge type.
+struct FilesOfType {
+  fs::path negatives;
+  fs::path candidates;
+  fs::path links;  ///< Whose rows those of candidates follow; empty: those of the store
+};
+
+/// Original ends of all pairs of one edge type that are scored.
+/// \param pairs  are added to
+Result<GivenPairs> pairs_of_type(const PartitionedStore& store, const FilesOfType& files,
+                                 const LinkList& links, const LinkGroup& group, Pairs& pairs) {
+  const auto& type = store.info().edge_types[raw(group.edge_type)];
+  const RowIds ends{store.info().node_types[raw(type.source)].count,
+                    store.info().node_types[raw(type.destination)].count};
+  Candidates ranked;
+  if (!files.candidates.empty()) {
+    TROUPE_ASSIGN_OR_RETURN(ranked, read_candidates(files.candidates, ends[1], group.count));
+  }
+  std::vector<std::uint64_t> order(group.count);
+  std::iota(order.begin(), order.end(), std::uint64_t{0});
+  if (!files.links.empty()) {
+    TROUPE_ASSIGN_OR_RETURN(order, order_of_rows(files.links, ends));
+  }
+  for (std::uint64_t i = 0; i < group.count; ++i) {
+    const auto link = links.at(group.first + i);
+    pairs.add(raw(link.original_source), raw(link.original_destination));
+    for (std::uint64_t k = 0; k < ranked.each; ++k) {
+      pairs.add(raw(link.original_source), ranked.ids[order[i] * ranked.each + k]);
+    }
+  }
+  GivenPairs given{.links = group.count, .candidates = ranked.each};
+  if (!files.negatives.empty()) {
+    TROUPE_ASSIGN_OR_RETURN(const auto false_links, read_rows(files.negatives, ends));
+    given.negatives = false_links.size() / 2;
+    for (std::uint64_t i = 0; i < given.negatives; ++i) {
+      pairs.add(false_links[2 * i], false_links[2 * i + 1]);
+    }
+  }
+  return given;
 }
 
 }  // namespace
 
 Result<std::optional<RolePairs>> given_pairs(const Job& job, const PartitionedStore& store,
                                              const std::string& role, const LinkList& links) {
-  const auto negatives = file_of(job.eval.negative_files, role);
-  const auto candidates = file_of(job.eval.candidate_files, role);
-  if (negatives.empty() && candidates.empty()) {
+  if (!job.eval.negative_files.contains(role) && !job.eval.candidate_files.contains(role)) {
     return std::optional<RolePairs>();
   }
-  const auto& type = store.info().edge_types[raw(links.edge_type())];
-  const RowIds ends{store.info().node_types[raw(type.source)].count,
-                    store.info().node_types[raw(type.destination)].count};
-  Candidates ranked;
-  if (!candidates.empty()) {
-    TROUPE_ASSIGN_OR_RETURN(ranked, read_candidates(candidates, ends[1], links.size()));
+  auto groups = links.groups();
+  const bool several = !groups.empty();
+  if (!several) {
+    groups.push_back({links.edge_type(), 0, links.size()});
   }
-  std::vector<std::uint64_t> order(links.size());
-  std::iota(order.begin(), order.end(), std::uint64_t{0});
-  if (const auto own = job.dataset.seeds.find(role); own != job.dataset.seeds.end()) {
-    TROUPE_ASSIGN_OR_RETURN(order, order_of_rows(own->second.ids, ends));
-  }
-  Pairs pairs;
-  for (std::uint64_t i = 0; i < links.size(); ++i) {
-    const auto link = links.at(i);
-    pairs.add(raw(link.original_source), raw(link.original_destination));
-    for (std::uint64_t k = 0; k < ranked.each; ++k) {
-      pairs.add(raw(link.original_source), ranked.ids[order[i] * ranked.each + k]);
+  RolePairs all;
+  RowIds ends;
+  for (std::size_t t = 0; t < groups.size(); ++t) {
+    FilesOfType files{.negatives = file_of(job.eval.negative_files, role, t),
+                      .candidates = file_of(job.eval.candidate_files, role, t),
+                      .links = {}};
+    if (const auto own = job.dataset.seeds.find(role); own != job.dataset.seeds.end()) {
+      files.links = own->second.ids;
     }
+    Pairs pairs;
+    TROUPE_ASSIGN_OR_RETURN(const auto given, pairs_of_type(store, files, links, groups[t], pairs));
+    const auto first = ends.size() / 4;
+    TROUPE_RETURN_IF_ERROR(add_pairs(store, groups[t].edge_type, pairs, ends));
+    groups[t] = {groups[t].edge_type, first, given.rows()};
+    all.given.push_back(given);
   }
-  GivenPairs given{.links = links.size(), .candidates = ranked.each};
-  if (!negatives.empty()) {
-    TROUPE_ASSIGN_OR_RETURN(const auto false_links, read_rows(negatives, ends));
-    given.negatives = false_links.size() / 2;
-    for (std::uint64_t i = 0; i < given.negatives; ++i) {
-      pairs.add(false_links[2 * i], false_links[2 * i + 1]);
-    }
+  const auto rows = Segment::of(std::move(ends));
+  all.list = LinkList(links.edge_type(), rows.as<std::uint64_t>(), 4, {}, {}, {rows.owner});
+  if (several) {
+    all.list = all.list.in_groups(std::move(groups));
   }
-  TROUPE_ASSIGN_OR_RETURN(auto list, list_of_pairs(store, links.edge_type(), pairs));
-  return std::optional(RolePairs{std::move(list), given});
+  return std::optional(std::move(all));
 }
 
 }  // namespace troupe

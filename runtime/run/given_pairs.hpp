@@ -9,16 +9,17 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace troupe {
 
 struct RolePairs {
-  LinkList list;  ///< as `given` says
-  GivenPairs given;
+  LinkList list;                  ///< As `given` says; of links of several edge types in groups
+  std::vector<GivenPairs> given;  ///< By edge type of the links
 };
 
 /// All pairs of a role that are scored. Rows of candidates are in the order of the file of the role's
-/// own seeds (`dataset.seeds`), or else of the store's links.
+/// own seeds (`dataset.seeds`), or else of the store's links, of several edge types each type's own.
 /// \param links  of the role
 /// \returns nothing where the job gives no files for the role
 /// \errors invalid_argument: a file of another shape or dtype, or ids that the graph does not have; those

@@ -324,9 +324,11 @@ Result<std::string> own_seeds_digest(const Job& job) {
     TROUPE_RETURN_IF_ERROR(add_file(files.times));
   }
   for (const auto* files : {&eval.negative_files, &eval.candidate_files}) {
-    for (const auto& [role, file] : *files) {
+    for (const auto& [role, of_role] : *files) {
       digest.add_array(std::span<const char>(role));
-      TROUPE_RETURN_IF_ERROR(add_file(file));
+      for (const auto& file : of_role) {
+        TROUPE_RETURN_IF_ERROR(add_file(file));
+      }
     }
   }
   return to_string(digest.digest());

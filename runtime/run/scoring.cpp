@@ -148,8 +148,10 @@ Scores score_groups(const LinkScoring& how, ConstMatrix outputs,
   for (const auto& group : how.groups) {
     const auto rows = outputs.slice(group.first, group.count);
     const auto of_rows = seen.subspan(group.first, group.count);
-    const auto scores =
-        how.all ? score_among_all(rows, of_rows) : score_ranked(drawn_links(rows, of_rows), true);
+    const auto scores = how.all ? score_among_all(rows, of_rows)
+                                : score_ranked(group.given ? given_links(*group.given, rows)
+                                                           : drawn_links(rows, of_rows),
+                                               true);
     all.labelled += scores.labelled;
     if (scores.auc) {
       take(group.name, "auc", *scores.auc);

@@ -38,13 +38,15 @@ struct LinkScoring {
   Kind kind = Kind::ranked;
   bool all =
       false;  ///< of `ranked`: outputs end with counts of all nodes, which links are ranked among
-  std::uint64_t rows = 0;                ///< positions that there are outputs of
-  std::optional<GivenPairs> given = {};  ///< of `ranked`; none: outputs are of drawn links too
+  std::uint64_t rows = 0;  ///< positions that there are outputs of
+  /// Of `ranked`; none: outputs are of drawn links too. Of groups each has its own.
+  std::optional<GivenPairs> given = {};
   /// Of `ranked`: links of one edge type, with its name, where there are several.
   struct Group {
     std::string name;
     std::uint64_t first = 0;  ///< row
     std::uint64_t count = 0;
+    std::optional<GivenPairs> given = {};
   };
   std::vector<Group> groups = {};
   std::span<const float> labels = {};           ///< [rows] of the others

@@ -11,8 +11,23 @@
 namespace troupe {
 namespace {
 
-/// StreamName::hop of the order of batches of several edge types.
+/// StreamName::hop of the order of batches of several edge types: of the list, of a rank's share.
 constexpr std::uint8_t hop_of_groups = 2;
+constexpr std::uint8_t hop_of_local_groups = 3;
+
+/// Where a share has links of each edge type. \param share  ascending positions
+std::vector<LinkGroup> groups_in(const std::vector<std::uint64_t>& share,
+                                 const std::vector<LinkGroup>& groups) {
+  std::vector<LinkGroup> found;
+  std::uint64_t first = 0;
+  for (const auto& group : groups) {
+    const auto end = std::ranges::lower_bound(share, group.first + group.count);
+    const auto behind = static_cast<std::uint64_t>(end - share.begin());
+    found.push_back({group.edge_type, first, behind - first});
+    first = behind;
+  }
+  return found;
+}
 
 }  // namespace
 
@@ -20,15 +35,11 @@ SeedOrder::SeedOrder(std::shared_ptr<const SeedList> seeds, std::uint64_t batch_
                      std::uint64_t job_seed, bool shuffle, SeedShares shares, ShortBatch last)
     : seeds_(std::move(seeds)),
       shares_(std::move(shares)),
-      batch_size_(batch_size),
+      sizes_{batch_size, last},
       job_seed_(job_seed),
-      shuffle_(shuffle),
-      last_(last) {
+      shuffle_(shuffle) {
   TROUPE_ASSERT(seeds_ != nullptr, "a seed order needs a seed list");
-  TROUPE_ASSERT(batch_size_ >= 1, "batch size", batch_size_);
-  const auto fewer = [](const auto& a, const auto& b) { return a.size() < b.size(); };
-  TROUPE_ASSERT(std::ranges::adjacent_find(shares_, fewer) == shares_.end(),
-                "shares grow from rank to rank");
+  TROUPE_ASSERT(sizes_.size >= 1, "batch size", sizes_.size);
 }
 
 SeedOrder::SeedOrder(std::shared_ptr<const LinkList> links, std::uint64_t batch_size,
@@ -37,27 +48,37 @@ SeedOrder::SeedOrder(std::shared_ptr<const LinkList> links, std::uint64_t batch_
                 std::move(shares), last) {
   links_ = std::move(links);
   TROUPE_ASSERT(links_ != nullptr, "a seed order needs a list of links");
-  TROUPE_ASSERT(links_->groups().empty() || shares_.empty(), "shares of links of several types",
-                links_->groups().size(), shares_.size());
+  const auto& groups = links_->groups();
+  if (!groups.empty() && !local()) {
+    groups_.push_back(groups);
+  }
+  for (std::size_t rank = 0; rank < shares_.size() && !groups.empty(); ++rank) {
+    groups_.push_back(groups_in(shares_[rank], groups));
+  }
 }
 
 std::uint64_t SeedOrder::num_seeds() const {
   return links_ ? links_->size() : seeds_->global.size();
 }
 
-std::uint64_t SeedOrder::num_batches() const {
+std::uint64_t SeedOrder::batches_in(std::size_t share) const {
+  if (groups_.empty()) {
+    return sizes_.batches_of(local() ? shares_[share].size() : num_seeds());
+  }
   std::uint64_t batches = 0;
-  if (links_ && !links_->groups().empty()) {
-    for (const auto& group : links_->groups()) {
-      batches += batches_of(group.count);
-    }
-    return batches;
+  for (const auto& group : groups_[share]) {
+    batches += sizes_.batches_of(group.count);
   }
-  if (shares_.empty()) {
-    return batches_of(num_seeds());
-  }
-  for (const auto& share : shares_) {
-    batches += batches_of(share.size());
+  return batches;
+}
+
+std::uint64_t SeedOrder::num_batches() const {
+  std::uint64_t batches = batches_in(0);
+  for (std::size_t rank = 1; rank < shares_.size(); ++rank) {
+    const auto more = batches_in(rank);
+    TROUPE_ASSERT(more <= batches_in(rank - 1) && more + 1 >= batches_in(0),
+                  "batches of shares go down by one at most", rank, more);
+    batches += more;
   }
   return batches;
 }
@@ -68,22 +89,27 @@ std::uint64_t SeedOrder::num_steps(std::uint32_t world) const {
 }
 
 SeedOrder::Place SeedOrder::place_of(std::uint32_t epoch, std::uint64_t number) const {
-  if (!links_ || links_->groups().empty()) {
-    const auto rank = shares_.empty() ? 0 : number % shares_.size();
+  const auto share = local() ? number % shares_.size() : 0;
+  auto batch = local() ? number / shares_.size() : number;
+  if (groups_.empty()) {
     return {.first = 0,
-            .count = shares_.empty() ? num_seeds() : shares_[rank].size(),
-            .batch = shares_.empty() ? number : number / shares_.size(),
+            .count = local() ? shares_[share].size() : num_seeds(),
+            .batch = batch,
             .type = links_ ? raw(links_->edge_type()) : raw(seeds_->node_type)};
   }
-  const StreamName name{
-      .domain = Domain::seed_order, .type = 0, .hop = hop_of_groups, .epoch = epoch, .batch = 0};
-  const Permutation order(stream_key(job_seed_, name), num_batches());
-  auto batch = shuffle_ ? order(number) : number;
-  for (const auto& group : links_->groups()) {
-    if (batch < batches_of(group.count)) {
+  const StreamName name{.domain = Domain::seed_order,
+                        .type = 0,
+                        .hop = local() ? hop_of_local_groups : hop_of_groups,
+                        .epoch = epoch,
+                        .batch = share};
+  const Permutation order(stream_key(job_seed_, name), batches_in(share));
+  batch = shuffle_ ? order(batch) : batch;
+  for (const auto& group : groups_[share]) {
+    const auto of_group = sizes_.batches_of(group.count);
+    if (batch < of_group) {
       return {group.first, group.count, batch, raw(group.edge_type)};
     }
-    batch -= batches_of(group.count);
+    batch -= of_group;
   }
   TROUPE_ASSERT(false, "a batch of a group", number);
   return {};
@@ -91,13 +117,13 @@ SeedOrder::Place SeedOrder::place_of(std::uint32_t epoch, std::uint64_t number) 
 
 PooledVector<std::uint64_t> SeedOrder::positions(std::uint32_t epoch, std::uint64_t number) const {
   TROUPE_ASSERT(number < num_batches(), "batch past the end", number, num_batches());
-  const auto rank = shares_.empty() ? 0 : number % shares_.size();
+  const auto rank = local() ? number % shares_.size() : 0;
   const auto place = place_of(epoch, number);
-  const auto first = place.batch * batch_size_;
-  const auto count = std::min(batch_size_, place.count - first);
+  const auto first = place.batch * sizes_.size;
+  const auto count = std::min(sizes_.size, place.count - first);
   const StreamName name{.domain = Domain::seed_order,
                         .type = place.type,
-                        .hop = static_cast<std::uint8_t>(shares_.empty() ? 0 : 1),
+                        .hop = static_cast<std::uint8_t>(local() ? 1 : 0),
                         .epoch = epoch,
                         .batch = rank};
   const Permutation order(stream_key(job_seed_, name), place.count);
@@ -108,7 +134,8 @@ PooledVector<std::uint64_t> SeedOrder::positions(std::uint32_t epoch, std::uint6
     std::iota(positions.begin(), positions.end(), first);
   }
   for (auto& at : positions) {
-    at = place.first + (shares_.empty() ? at : shares_[rank][at]);
+    at += place.first;
+    at = local() ? shares_[rank][at] : at;
   }
   return positions;
 }

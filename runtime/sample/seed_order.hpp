@@ -24,22 +24,20 @@ struct OrderedSeeds {
   friend bool operator==(const OrderedSeeds&, const OrderedSeeds&) = default;
 };
 
-/// What becomes of the seeds at the end of an order, or of a rank's share, that do not fill a batch.
-enum class ShortBatch : std::uint8_t { kept, dropped };
-
 /// Batch b belongs to rank b mod W. `seed_order: "global"`: it is batch b of the permuted list.
 /// "local": it is batch b / W of the rank's own permuted share, so it depends on the partition.
 /// A list of links of several edge types makes batches of one type each: those that the type's links
-/// alone would make, in a permuted order of all batches of the epoch.
+/// alone would make, in a permuted order of all batches of the epoch; "local" those of the rank's own
+/// share, in an order of its own.
 /// Threads: immutable; any number at once.
 class SeedOrder {
  public:
   /// \param shuffle  false: the list's own order (evaluation)
-  /// \param shares  "local": of all positions, none with fewer seeds than the next one; the order is
-  ///   inside the shares. Or none: "global"
+  /// \param shares  "local": of all positions, none with fewer batches than the next one, nor with two
+  ///   more than the last one; the order is inside the shares. Or none: "global"
   SeedOrder(std::shared_ptr<const SeedList> seeds, std::uint64_t batch_size, std::uint64_t job_seed,
             bool shuffle, SeedShares shares = {}, ShortBatch last = ShortBatch::kept);
-  /// Of links. \requires no shares of links of several edge types
+  /// Of links. \param shares  of links of several edge types in ascending order
   SeedOrder(std::shared_ptr<const LinkList> links, std::uint64_t batch_size, std::uint64_t job_seed,
             bool shuffle, SeedShares shares = {}, ShortBatch last = ShortBatch::kept);
 
@@ -67,7 +65,7 @@ class SeedOrder {
   OrderedSeeds no_seeds() const;
 
  private:
-  /// Where a batch lies.
+  /// Where a batch lies: in the list, or in the share of its rank.
   struct Place {
     std::uint64_t first = 0;  ///< position of the seeds that it is among
     std::uint64_t count = 0;  ///< of these
@@ -75,18 +73,19 @@ class SeedOrder {
     std::uint16_t type = 0;   ///< of the stream that permutes them
   };
   Place place_of(std::uint32_t epoch, std::uint64_t number) const;
-  std::uint64_t batches_of(std::uint64_t seeds) const {
-    const bool short_one = last_ == ShortBatch::kept && seeds % batch_size_ != 0;
-    return seeds / batch_size_ + (short_one ? 1 : 0);
-  }
+  /// Batches of the list, or of the share of a rank.
+  std::uint64_t batches_in(std::size_t share) const;
+  bool local() const { return !shares_.empty(); }
 
   std::shared_ptr<const SeedList> seeds_;
   std::shared_ptr<const LinkList> links_;  ///< Null: seeds are nodes
   SeedShares shares_;                      ///< empty: global
-  std::uint64_t batch_size_;
+  /// By share, of the whole list where there are none: where it has links of each edge type. Empty: seeds
+  /// are of one type.
+  std::vector<std::vector<LinkGroup>> groups_;
+  BatchSizes sizes_;
   std::uint64_t job_seed_;
   bool shuffle_;
-  ShortBatch last_;
   bool with_times_ = true;
 };
 

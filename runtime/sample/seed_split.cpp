@@ -63,4 +63,26 @@ SeedShares local_split(std::span<const PartId> owners,
   return shares;
 }
 
+SeedShares local_split_of_groups(std::span<const LinkGroup> groups, std::span<const PartId> owners,
+                                 std::span<const std::vector<PartId>> parts_of_rank,
+                                 const BatchSizes& batches) {
+  const auto world = parts_of_rank.size();
+  SeedShares shares(world);
+  std::size_t turn = 0;  // the rank that has one link more first
+  for (const auto& group : groups) {
+    std::vector<std::vector<PartId>> turned(parts_of_rank.begin(), parts_of_rank.end());
+    std::ranges::rotate(turned, turned.begin() + static_cast<std::ptrdiff_t>(turn));
+    const auto of_group = local_split(owners.subspan(group.first, group.count), turned);
+    for (std::size_t i = 0; i < world; ++i) {
+      for (const auto position : of_group[i]) {
+        shares[(turn + i) % world].push_back(group.first + position);
+      }
+    }
+    const auto least = batches.batches_of(group.count / world);
+    const auto most = batches.batches_of(group.count / world + 1);
+    turn = (turn + (most - least) * (group.count % world)) % world;
+  }
+  return shares;
+}
+
 }  // namespace troupe

@@ -3,6 +3,7 @@
 /// Divides seeds between ranks: nodes, or edges by the node that owns them. What
 /// `seed_order: "local"` deals out, and for trainers that divide seeds themselves.
 #include "runtime/base/ids.hpp"
+#include "runtime/graph/store.hpp"
 
 #include <cstdint>
 #include <span>
@@ -13,6 +14,20 @@ namespace troupe {
 /// [rank] -> ascending positions in the list of seeds. Every position is in one share; the first
 /// ranks have one more than the others, if the number does not divide.
 using SeedShares = std::vector<std::vector<std::uint64_t>>;
+
+/// What becomes of the seeds at the end of an order, or of a rank's share, that do not fill a batch.
+enum class ShortBatch : std::uint8_t { kept, dropped };
+
+/// How seeds are cut into batches.
+struct BatchSizes {
+  std::uint64_t size = 1;
+  ShortBatch last = ShortBatch::kept;
+
+  std::uint64_t batches_of(std::uint64_t seeds) const {
+    const bool short_one = last == ShortBatch::kept && seeds % size != 0;
+    return seeds / size + (short_one ? 1 : 0);
+  }
+};
 
 /// One stretch of the list after the other.
 /// \requires world >= 1
@@ -26,5 +41,13 @@ SeedShares even_split(std::uint64_t seeds, std::uint32_t world);
 /// \requires a rank at least
 SeedShares local_split(std::span<const PartId> owners,
                        std::span<const std::vector<PartId>> parts_of_rank);
+
+/// The same of links of several edge types, type by type. Ranks take turns in having one link more
+/// where that makes a batch more, so that the first ranks have at most one batch more than the others.
+/// \param groups  that follow each other and have all links
+/// \returns positions in the whole list
+SeedShares local_split_of_groups(std::span<const LinkGroup> groups, std::span<const PartId> owners,
+                                 std::span<const std::vector<PartId>> parts_of_rank,
+                                 const BatchSizes& batches);
 
 }  // namespace troupe

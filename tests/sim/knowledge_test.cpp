@@ -1,4 +1,6 @@
 // Knowledge graphs: whatever the layout, the same batches, rows, relations and ranks.
+#include "runtime/base/philox.hpp"
+#include "runtime/data/stream_store.hpp"
 #include "runtime/data/triples_import.hpp"
 #include "runtime/job/job_file.hpp"
 #include "tests/sim/sim_support.hpp"
@@ -183,6 +185,61 @@ TEST_F(KnowledgeRun, WhatIsNotReadIsRefused) {
     EXPECT_EQ(read.problems.size(), 1U) << wrong.front() << "\n" << to_string(read.problems);
   }
   EXPECT_FALSE(run({"embedding.entity.dim=15", "task.score.kind=complex"}).ok());
+}
+
+/// 60 entities and four relations as links with labels, drawn at random.
+Status write_random_triples(const std::filesystem::path& out, bool times) {
+  InlineExecutor executor;
+  TROUPE_ASSIGN_OR_RETURN(auto writer, StoreWriter::create(out, {}, executor));
+  TROUPE_ASSIGN_OR_RETURN(const auto entity, writer.add_node_type({"entity", 60, {}, {}}));
+  TROUPE_ASSIGN_OR_RETURN(const auto related, writer.add_edge_type({"related", entity, entity}));
+  DrawStream draw(stream_key(5, {.domain = Domain::generators}), 0);
+  for (const auto& [role, count] :
+       {std::pair{"train", 400}, std::pair{"val", 40}, std::pair{"test", 40}}) {
+    std::vector<std::uint64_t> heads;
+    std::vector<std::uint64_t> tails;
+    std::vector<float> relations;
+    std::vector<std::int64_t> at;
+    for (int i = 0; i < count; ++i) {
+      heads.push_back(draw.below(60));
+      tails.push_back(draw.below(60));
+      relations.push_back(static_cast<float>(draw.below(4)));
+      at.push_back(static_cast<std::int64_t>(draw.below(1000)));
+    }
+    if (role == std::string("train")) {
+      TROUPE_RETURN_IF_ERROR(writer.add_edges(related, {.sources = heads, .destinations = tails}));
+    }
+    TROUPE_RETURN_IF_ERROR(writer.open_links(
+        "", role, {.type = related, .times = times, .labels = true, .relations = 4}));
+    TROUPE_RETURN_IF_ERROR(writer.add_links(
+        "", role,
+        {.sources = heads,
+         .destinations = tails,
+         .times = times ? std::span<const std::int64_t>(at) : std::span<const std::int64_t>(),
+         .labels = relations}));
+  }
+  return writer.finish().ok() ? ok_status() : Status(Error(Errc::internal, "the store"));
+}
+
+/// Nothing that a knowledge task does depends on when a triple was true.
+TEST_F(KnowledgeRun, TimesOfTriplesAreNotRead) {
+  ASSERT_OK(write_random_triples(scratch_.path() / "plain", false));
+  ASSERT_OK(write_random_triples(scratch_.path() / "timed", true));
+  const auto of_store = [&](const char* name) {
+    return run({"dataset.path=" + (scratch_.path() / name).string(), "cluster.hosts=2",
+                "partition.parts=2"});
+  };
+  ASSERT_OK_AND_ASSIGN(const auto plain, of_store("plain"));
+  ASSERT_OK_AND_ASSIGN(const auto timed, of_store("timed"));
+
+  EXPECT_EQ(timed.batches, plain.batches);
+  EXPECT_EQ(to_string(timed.parameters), to_string(plain.parameters));
+  EXPECT_EQ(timed.tensors, plain.tensors);
+  EXPECT_EQ(to_string(timed.outputs), to_string(plain.outputs)) << "ranks";
+
+  EXPECT_ERROR(run({"sample.time.of=split"}), Errc::invalid_argument,
+               "/sample/time/of: expected none with task.kind \"knowledge\"");
+  EXPECT_ERROR(run({"sample.time.at=7"}), Errc::invalid_argument, "/sample/time/");
 }
 
 }  // namespace

@@ -27,6 +27,13 @@ struct NegativeOptions {
   std::uint64_t drawn() const { return kind == Negatives::none ? 0 : per_positive; }
 };
 
+/// [parts + 1] each: edges of a type whose destination, or source, is in the slices of the directory
+/// before a part's.
+struct EdgesBefore {
+  std::vector<std::uint64_t> in;
+  std::vector<std::uint64_t> out;
+};
+
 struct LinkOptions {
   NegativeOptions negatives = {};
   /// Links are triples, which are compared with these in place of `negatives`.
@@ -44,10 +51,8 @@ struct LinkOptions {
     const auto found = reverses.find(links);
     return found == reverses.end() ? reverse : found->second;
   }
-  /// [parts + 1] where negatives are drawn by degree: edges of the links' type whose destination, or
-  /// source, is in the slices of the directory before a part's.
-  std::vector<std::uint64_t> edges_before_in = {};
-  std::vector<std::uint64_t> edges_before_out = {};
+  /// Of each edge type of the links, where negatives are drawn by degree.
+  std::map<EdgeTypeId, EdgesBefore> edges_before = {};
 };
 
 /// The positive links of one batch. All lists are in the order of the links.

@@ -58,7 +58,8 @@ std::uint32_t LinkSeeds::tries() const {
 }
 
 const std::vector<std::uint64_t>& LinkSeeds::edges_before(bool is_source) const {
-  return is_source ? options_->links->edges_before_out : options_->links->edges_before_in;
+  const auto& of_type = options_->links->edges_before.at(links_.edge_type);
+  return is_source ? of_type.out : of_type.in;
 }
 
 std::uint64_t LinkSeeds::draw(StreamKey key, std::uint64_t positive, std::uint32_t candidate,

@@ -44,7 +44,7 @@ TEST(TaskKeys, HaveDefaultsOfTheirTask) {
 
   const auto files = read_task(link_keys({"eval.negatives.test=false.npy"})).job;
   EXPECT_EQ(files.eval.negatives.kind, Negatives::none);
-  EXPECT_EQ(files.eval.negative_files.at("test"), "false.npy");
+  EXPECT_EQ(files.eval.negative_files.at("test"), std::vector<std::filesystem::path>{"false.npy"});
 
   const auto edge = read_task({"task.kind=edge", "task.classes=5"}).job;
   EXPECT_EQ(edge.train.loss, "cross_entropy");

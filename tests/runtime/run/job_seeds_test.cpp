@@ -208,12 +208,12 @@ TEST_F(JobSeeds, CandidatesStayWithTheirLinksAndFalseLinksComeLast) {
 
   save_npy<std::int32_t>(temp_ / "candidates.npy", {3, 2}, {10, 11, 20, 21, 30, 31});
   save_npy<std::int64_t>(temp_ / "false.npy", {2, 2}, {5, 6, 7, 8});
-  job_.eval.candidate_files["val"] = temp_ / "candidates.npy";
-  job_.eval.negative_files["val"] = temp_ / "false.npy";
+  job_.eval.candidate_files["val"] = {temp_ / "candidates.npy"};
+  job_.eval.negative_files["val"] = {temp_ / "false.npy"};
   ASSERT_OK_AND_ASSIGN(const auto pairs, given_pairs(job_, with, "val", links));
 
   ASSERT_TRUE(pairs);
-  EXPECT_EQ(pairs->given.rows(), 11U);
+  EXPECT_EQ(pairs->given.at(0).rows(), 11U);
   EXPECT_EQ(ends_of(pairs->list),
             (Ids{0, 60, 0, 20, 0, 21, 2, 2, 2, 30, 2, 31, 9, 3, 9, 10, 9, 11, 5, 6, 7, 8}));
   const auto global = ids_of_parts(with);
@@ -234,7 +234,7 @@ TEST_F(JobSeeds, FilesOfPairsThatDoNotFitAreRefused) {
   ASSERT_OK_AND_ASSIGN(const auto links, with.links("", "val"));
   const auto candidates = [&](const std::vector<std::uint64_t>& shape, const Ids& ids) {
     save_npy<std::int64_t>(temp_ / "candidates.npy", shape, ids);
-    job_.eval.candidate_files["val"] = temp_ / "candidates.npy";
+    job_.eval.candidate_files["val"] = {temp_ / "candidates.npy"};
     return given_pairs(job_, with, "val", links);
   };
   EXPECT_ERROR(candidates({3, 1}, {1, 2, 3}), invalid, "expected candidates of 2 links");
@@ -245,10 +245,10 @@ TEST_F(JobSeeds, FilesOfPairsThatDoNotFitAreRefused) {
   EXPECT_ERROR(given_pairs(job_, with, "val", links), invalid, "expected integers");
   job_.eval.candidate_files.clear();
   save_npy<std::int64_t>(temp_ / "false.npy", {2, 3}, {1, 2, 3, 4, 5, 6});
-  job_.eval.negative_files["val"] = temp_ / "false.npy";
+  job_.eval.negative_files["val"] = {temp_ / "false.npy"};
   EXPECT_ERROR(given_pairs(job_, with, "val", links), invalid,
                "expected the two ends of a link per row, [links, 2], got [2, 3]");
-  job_.eval.negative_files["val"] = temp_ / "nothing.npy";
+  job_.eval.negative_files["val"] = {temp_ / "nothing.npy"};
   EXPECT_ERROR(given_pairs(job_, with, "val", links), Errc::not_found, "nothing.npy");
 }
 

@@ -102,6 +102,24 @@ TEST(LinkScores, OfSeveralEdgeTypesAreMeansAndThoseOfEach) {
 }
 
 /// Counts of all nodes come at the end of each row.
+TEST(LinkScores, OfSeveralEdgeTypesHaveGivenPairsOfTheirOwn) {
+  Matrix outputs(9,
+                 1);  // a link and two candidates; two links with a candidate each, two false ones
+  std::ranges::copy(std::vector<float>{2, 3, 1, 5, 4, 0, 9, 2, 1}, outputs.data());
+  const LinkScoring how{.rows = 9,
+                        .groups = {{"a", 0, 3, GivenPairs{.links = 1, .candidates = 2}},
+                                   {"b", 3, 6, GivenPairs{2, 1, 2}}}};
+
+  const auto scores = score_links(how, outputs.view(), std::vector<std::int64_t>(9));
+
+  EXPECT_EQ(scores.labelled, 3U);
+  EXPECT_DOUBLE_EQ(*scores.by_name("a.mrr"), 0.5);
+  EXPECT_DOUBLE_EQ(*scores.by_name("a.auc"), 0.5);
+  EXPECT_DOUBLE_EQ(*scores.by_name("b.mrr"), (1 + 0.5) / 2);
+  EXPECT_DOUBLE_EQ(*scores.by_name("b.auc"), 0.5);  // 5 above 2 and 1, 0 below both
+  EXPECT_DOUBLE_EQ(*scores.by_name("mrr"), (0.5 + 0.75) / 2);
+}
+
 TEST(LinkScores, OfSeveralEdgeTypesRankAmongAllNodesToo) {
   const std::vector<float> values{5, 1, 0, 0, 3, 0, 2, 4, 1, 1, 0, 0};
   const ConstMatrix outputs{values.data(), 2, 6};

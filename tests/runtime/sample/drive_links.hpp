@@ -52,8 +52,9 @@ inline SampledBatch drive_links(const CutGraph& cut, const SampleOptions& option
   inputs.book = cut.book;
   auto with_ends = std::make_shared<SampleOptions>(options);
   if (options.links->negatives.by_degree) {
-    with_ends->links->edges_before_in = edges_before(cut, links.edge_type, EdgeDir::in);
-    with_ends->links->edges_before_out = edges_before(cut, links.edge_type, EdgeDir::out);
+    with_ends->links->edges_before[static_cast<EdgeTypeId>(links.edge_type)] = {
+        edges_before(cut, links.edge_type, EdgeDir::in),
+        edges_before(cut, links.edge_type, EdgeDir::out)};
   }
   inputs.options = std::move(with_ends);
   inputs.halos = halos;

@@ -180,6 +180,84 @@ TEST(SeedOrder, OfSeveralEdgeTypesHasTheBatchesOfEachAloneInAnOrderOfEveryEpoch)
   }
 }
 
+/// What the definition says, written down a second time: the batches of each rank's share, type after
+/// type, in an order of the rank's own.
+std::vector<std::vector<std::uint64_t>> local_batches(const LinkList& links,
+                                                      const SeedShares& shares,
+                                                      const BatchSizes& sizes,
+                                                      std::uint32_t epoch) {
+  std::vector<std::vector<std::vector<std::uint64_t>>> of_rank(shares.size());
+  for (std::size_t rank = 0; rank < shares.size(); ++rank) {
+    std::vector<std::vector<std::uint64_t>> batches;
+    for (const auto& group : links.groups()) {
+      std::vector<std::uint64_t> mine;
+      std::ranges::copy_if(shares[rank], std::back_inserter(mine), [&](std::uint64_t at) {
+        return at >= group.first && at < group.first + group.count;
+      });
+      const Permutation seeds(stream_key(7, {.domain = Domain::seed_order,
+                                             .type = raw(group.edge_type),
+                                             .hop = 1,
+                                             .epoch = epoch,
+                                             .batch = rank}),
+                              mine.size());
+      for (std::uint64_t b = 0; b < sizes.batches_of(mine.size()); ++b) {
+        auto& batch = batches.emplace_back();
+        for (auto i = b * sizes.size; i < std::min((b + 1) * sizes.size, mine.size()); ++i) {
+          batch.push_back(mine[seeds(i)]);
+        }
+      }
+    }
+    const Permutation order(
+        stream_key(7, {.domain = Domain::seed_order, .hop = 3, .epoch = epoch, .batch = rank}),
+        batches.size());
+    for (std::uint64_t b = 0; b < batches.size(); ++b) {
+      of_rank[rank].push_back(batches[order(b)]);
+    }
+  }
+  std::vector<std::vector<std::uint64_t>> all;
+  for (std::size_t step = 0; step < of_rank.front().size(); ++step) {
+    for (const auto& rank : of_rank) {
+      if (step < rank.size()) {
+        all.push_back(rank[step]);
+      }
+    }
+  }
+  return all;
+}
+
+/// All sizes of two groups around those where a rank gets a batch more than the next one.
+TEST(SeedOrder, LocalBatchesOfSeveralEdgeTypesAreOfOneTypeAndOfTheirRanksShare) {
+  for (const std::size_t world : {1U, 2U, 3U}) {
+    std::vector<std::vector<PartId>> near(world);
+    for (std::uint32_t rank = 0; rank < world; ++rank) {
+      near[rank] = {static_cast<PartId>(rank), static_cast<PartId>(rank + world)};
+    }
+    for (const auto last : {ShortBatch::kept, ShortBatch::dropped}) {
+      for (std::uint64_t first = 0; first < 14; ++first) {
+        for (std::uint64_t second = 0; second < 14; ++second) {
+          const auto links = grouped_links(first, second);
+          std::vector<PartId> owners;
+          for (std::uint64_t i = 0; i < first + second; ++i) {
+            owners.push_back(static_cast<PartId>(i * i % (2 * world)));
+          }
+          const BatchSizes sizes{2, last};
+          const auto shares = local_split_of_groups(links->groups(), owners, near, sizes);
+          const SeedOrder order(links, sizes.size, 7, true, shares, last);
+          const auto expected = local_batches(*links, shares, sizes, 3);
+          ASSERT_EQ(order.num_batches(), expected.size()) << first << " " << second;
+          for (std::uint64_t b = 0; b < expected.size(); ++b) {
+            const auto found = order.positions(3, b);
+            EXPECT_EQ((std::vector<std::uint64_t>(found.begin(), found.end())), expected[b]);
+            EXPECT_EQ(
+                order.seeds_of(3, b).links->edge_type,
+                EdgeTypeId{expected[b].front() < first ? std::uint16_t{4} : std::uint16_t{7}});
+          }
+        }
+      }
+    }
+  }
+}
+
 TEST(LinkList, SlicesKeepWhichLinksAreOfWhichType) {
   const auto slice = grouped_links(5, 4)->slice(3, 4);
   EXPECT_EQ(slice.groups(),

@@ -52,6 +52,32 @@ TEST(LocalSplit, IsEvenAndWholeHoweverSeedsLie) {
   }
 }
 
+TEST(LocalSplit, OfGroupsIsEvenInEachAndWhole) {
+  const std::vector<std::vector<PartId>> near{{PartId{0}}, {PartId{1}}, {PartId{2}}};
+  for (std::uint64_t seeds = 0; seeds < 12; ++seeds) {
+    const std::vector<LinkGroup> groups{
+        {EdgeTypeId{3}, 0, seeds}, {EdgeTypeId{0}, seeds, 0}, {EdgeTypeId{5}, seeds, 7}};
+    const auto of = owners(seeds + 7, 3, seeds);
+    const auto shares = local_split_of_groups(groups, of, near, {.size = 1});
+    std::vector<std::uint64_t> all;
+    for (const auto& share : shares) {
+      EXPECT_TRUE(std::ranges::is_sorted(share));
+      all.insert(all.end(), share.begin(), share.end());
+      for (const auto& group : groups) {
+        const auto mine = std::ranges::count_if(share, [&](std::uint64_t at) {
+          return at >= group.first && at < group.first + group.count;
+        });
+        EXPECT_LE(std::abs(mine - static_cast<std::int64_t>(group.count / 3)), 1);
+      }
+    }
+    std::ranges::sort(all);
+    ASSERT_EQ(all.size(), seeds + 7);
+    EXPECT_TRUE(std::ranges::adjacent_find(all, std::ranges::equal_to()) == all.end());
+    // Batches of one: the one link more goes round, so ranks differ by one in all.
+    EXPECT_LE(shares.front().size() - shares.back().size(), 1U);
+  }
+}
+
 TEST(LocalSplit, SeedsStayNearWhereTheirRanksHaveRoom) {
   const std::vector<PartId> of = {PartId{0}, PartId{1}, PartId{0}, PartId{1}, PartId{1}, PartId{0}};
   const std::vector<std::vector<PartId>> near = {{PartId{1}}, {PartId{0}}};
