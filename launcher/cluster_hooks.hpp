@@ -62,6 +62,8 @@ struct ClusterHooks {
   std::function<Result<caf::actor>(const RankPlace&)> spawn_rank = {};
   /// For tests: the window of requests for learned rows, and of their gradients; 0: that of the job.
   std::uint64_t learned_window_bytes = 0;
+  /// For tests: products in bf16 also where the processor has no unit for them, as exact but slow.
+  bool bf16_without_unit = false;
   /// Trainers only take batches: no model, no evaluation.
   bool take_only = false;
   /// A program of the user's trains: the job's learned rows are there, although there is no model.

@@ -315,7 +315,8 @@ Result<std::shared_ptr<const ClusterPlan>> ClusterPlan::make(const Job& job,
   plan->job = job;
   decide_device(plan->job);  // of a job that no command read
   if (!hooks.take_only && !hooks.inference) {
-    TROUPE_RETURN_IF_ERROR(check_precision(plan->job));
+    const auto precision = check_precision(plan->job);
+    TROUPE_RETURN_IF_ERROR(hooks.bf16_without_unit ? ok_status() : precision);
     TROUPE_RETURN_IF_ERROR(check_reduce(plan->job));
   }
   plan->layout = make_layout(job);

@@ -13,6 +13,7 @@
 #include "launcher/seconds.hpp"
 #include "runtime/graph/list_tables.hpp"
 #include "runtime/job/link_rules.hpp"
+#include "runtime/nn/ops/cpu_block_ops.hpp"
 
 #include <caf/all.hpp>
 
@@ -387,9 +388,12 @@ Result<caf::actor> ClusterProcess::start_trainer(Rank rank, std::uint32_t genera
 Result<LearnerHandle> ClusterProcess::start_learner(Rank rank, const LearnerOptions& options) {
   std::unique_ptr<nn::BlockOps> ops;
   std::shared_ptr<DeviceMeans> means;
+  const auto precision = plan_->job.train.precision;
   if (devices_) {
-    TROUPE_ASSIGN_OR_RETURN(ops, devices_->block_ops(rank, plan_->job.train.precision));
+    TROUPE_ASSIGN_OR_RETURN(ops, devices_->block_ops(rank, precision));
     TROUPE_ASSIGN_OR_RETURN(means, means_of(rank, *ops));
+  } else {
+    ops = std::make_unique<nn::CpuBlockOps>(precision);
   }
   TROUPE_ASSIGN_OR_RETURN(
       auto learner, spawn_learner(runtime_.system(), options, runtime_.compute(), std::move(ops)));
@@ -503,6 +507,9 @@ Status ClusterProcess::open_devices() {
   const auto& choice = plan_->job.cluster.device_on(raw(context_->host));
   if (choice.automatic) {
     TROUPE_RETURN_IF_ERROR(check_decided(choice, gpu::find_devices(), plan().name));
+  }
+  if (!hooks_->own_program && !hooks_->bf16_without_unit && !plan_->inference) {
+    TROUPE_RETURN_IF_ERROR(check_bf16(plan_->job, plan().name));
   }
   TROUPE_ASSIGN_OR_RETURN(devices_, gpu::open_devices(choice, plan_->device_network));
   return ok_status();

@@ -3,6 +3,7 @@
 #include "runtime/job/job_file.hpp"
 #include "runtime/job/precision_rules.hpp"
 #include "runtime/job/reduce_rules.hpp"
+#include "runtime/nn/ops/word_products.hpp"
 
 #include <fmt/format.h>
 
@@ -35,7 +36,30 @@ Status check_precision(const Job& job, const gpu::FoundDevices& here) {
 }
 
 Status check_precision(const Job& job) {
-  return precision_problem(job) ? check_precision(job, gpu::find_devices()) : ok_status();
+  if (precision_problem(job)) {
+    return check_precision(job, gpu::find_devices());
+  }
+  const auto& launch = job.cluster.launch;
+  return launch == "simulate" || launch == "local" ? check_bf16(job, "this host") : ok_status();
+}
+
+Status check_bf16(const Job& job, std::string_view host, const Bf16Kernels& kernels) {
+  const auto& choice = job.cluster.device;
+  const bool on_cpu = choice.kind == DeviceKind::cpu || choice.kind == DeviceKind::emulated;
+  if (!on_cpu || job.train.precision != nn::Precision::bf16 || kernels.unit) {
+    return ok_status();
+  }
+  return Error(
+      Errc::failed_precondition,
+      fmt::format("train.precision: expected \"float32\" with cluster.device \"{}\", found "
+                  "\"bf16\": {} has a processor without a unit for bfloat16 (AVX512_BF16 or "
+                  "AMX-BF16); oneDNN's kernels there are for {}\ntry: train.precision "
+                  "\"float32\", or a host whose processor has one",
+                  to_string(choice), host, kernels.vectors));
+}
+
+Status check_bf16(const Job& job, std::string_view host) {
+  return check_bf16(job, host, {nn::has_bf16_unit(), nn::matrix_kernels()});
 }
 
 Status check_reduce(const Job& job, const gpu::FoundDevices& here) {

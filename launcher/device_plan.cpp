@@ -18,10 +18,11 @@ Status check_rows_there(const Job& job, const Layout& layout, const CollectOptio
   if (job.cluster.device.kind == DeviceKind::cpu) {
     return Error(Errc::failed_precondition, "cluster.device is \"cpu\"");
   }
-  if (!job.embedding.empty()) {
-    return Error(Errc::unimplemented,
-                 "batches on a device: learned rows (\"embedding\") are not built yet for them\n"
-                 "try: sample.on \"host\"");
+  if (job.model.layers == 0 && !job.embedding.empty()) {
+    return Error(
+        Errc::failed_precondition,
+        "batches on a device: expected a model with layers, one without reads learned rows "
+        "alone\ntry: sample.on \"host\"");
   }
   for (std::uint32_t rank = 0; rank < job.cluster.world(); ++rank) {
     if (!layout.samplers_of(Rank{rank}).empty()) {
@@ -158,8 +159,15 @@ std::string device_text(const Job& job, const DevicePlan& plan, const gpu::Found
   const auto device = choice.kind != DeviceKind::emulated && known
                           ? fmt::format("{} ({})", to_string(choice), here.text)
                           : to_string(choice);
+  const auto precision = job.train.precision;
+  const auto products = precision == nn::Precision::float32
+                            ? std::string()
+                            : fmt::format("products in {}", nn::to_string(precision));
+  const auto after = products.empty() ? std::string() : "; " + products;
   if (!plan.learns) {
-    return choice.automatic ? fmt::format("device {}: not used", device) : std::string();
+    return choice.automatic   ? fmt::format("device {}: not used{}", device, after)
+           : products.empty() ? std::string()
+                              : fmt::format("device {}: {}", device, products);
   }
   std::string by_host;
   if (!plan.batches) {
@@ -173,12 +181,8 @@ std::string device_text(const Job& job, const DevicePlan& plan, const gpu::Found
   if (!job.embedding.empty()) {
     by_host += "; learned rows and their gradients pass through the host";
   }
-  const auto precision = job.train.precision;
   return fmt::format("device {}: trains{}{}{}", device, plan.batches ? ", makes batches" : "",
-                     by_host,
-                     precision == nn::Precision::float32
-                         ? ""
-                         : fmt::format("; products in {}", nn::to_string(precision)));
+                     by_host, after);
 }
 
 std::string device_text(const Job& job, const DevicePlan& plan) {

@@ -57,6 +57,9 @@ class DeviceBlockOps final : public nn::BlockOps,
   void scale(float factor, std::span<float> values) override {
     stream_.for_each(values.size(), ScaleElement{factor, values.data()});
   }
+  void join_columns(ConstMatrix left, ConstMatrix right, MutMatrix out) override {
+    stream_.for_each(out.size(), JoinColumns{left.data, right.data, left.cols, out.cols, out.data});
+  }
 
   void combine(Executor& /*executor*/, const nn::Combination& combination) override {
     bool add = false;

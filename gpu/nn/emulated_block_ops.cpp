@@ -15,40 +15,45 @@ void expect_on_device(EmulatedStream& on, ConstMatrix matrix) {
 
 /// The CPU's products: a row's bits do not depend on the rows beside it.
 struct EmulatedProducts {
-  static void forward(EmulatedStream& on, ConstMatrix x, ConstMatrix weight, MutMatrix y,
-                      bool add) {
+  nn::Precision precision;
+
+  void forward(EmulatedStream& on, ConstMatrix x, ConstMatrix weight, MutMatrix y, bool add) const {
     expect_on_device(on, x);
     expect_on_device(on, weight);
     expect_on_device(on, y);
-    on.launch([=] { nn::linear_rows(x, weight, y, add ? nn::Into::add : nn::Into::overwrite); });
+    on.launch([=, how = precision] {
+      nn::linear_rows(x, weight, y, add ? nn::Into::add : nn::Into::overwrite, how);
+    });
   }
-  static void backward(EmulatedStream& on, ConstMatrix grad, ConstMatrix weight, MutMatrix grad_x,
-                       bool add) {
+  void backward(EmulatedStream& on, ConstMatrix grad, ConstMatrix weight, MutMatrix grad_x,
+                bool add) const {
     expect_on_device(on, grad);
     expect_on_device(on, weight);
     expect_on_device(on, grad_x);
-    on.launch([=] {
-      nn::linear_backward_rows(grad, weight, grad_x, add ? nn::Into::add : nn::Into::overwrite);
+    on.launch([=, how = precision] {
+      nn::linear_backward_rows(grad, weight, grad_x, add ? nn::Into::add : nn::Into::overwrite,
+                               how);
     });
   }
-  static void weight_gradient(EmulatedStream& on, ConstMatrix grad, ConstMatrix x,
-                              MutMatrix grad_weight) {
+  void weight_gradient(EmulatedStream& on, ConstMatrix grad, ConstMatrix x,
+                       MutMatrix grad_weight) const {
     expect_on_device(on, grad);
     expect_on_device(on, x);
     expect_on_device(on, grad_weight);
-    on.launch([=] {
+    on.launch([=, how = precision] {
       InlineExecutor executor;
       nn::GrowBuffer<float> partials;
-      nn::weight_gradient(executor, grad, x, partials, grad_weight);
+      nn::weight_gradient(executor, grad, x, partials, grad_weight, how);
     });
   }
 };
 
 }  // namespace
 
-std::unique_ptr<nn::BlockOps> make_emulated_block_ops(std::shared_ptr<EmulatedDevice> device) {
+std::unique_ptr<nn::BlockOps> make_emulated_block_ops(std::shared_ptr<EmulatedDevice> device,
+                                                      nn::Precision precision) {
   return std::make_unique<DeviceBlockOps<EmulatedStream, EmulatedProducts>>(
-      EmulatedStream(std::move(device)), EmulatedProducts{});
+      EmulatedStream(std::move(device)), EmulatedProducts{precision});
 }
 
 }  // namespace troupe::gpu

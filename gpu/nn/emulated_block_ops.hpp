@@ -3,12 +3,15 @@
 /// Block operations on an emulated device, with the CPU's bits in everything.
 #include "gpu/base/emulated_device.hpp"
 #include "runtime/nn/ops/block_ops.hpp"
+#include "runtime/nn/ops/precision.hpp"
 
 #include <memory>
 
 namespace troupe::gpu {
 
 /// On a stream of their own.
-std::unique_ptr<nn::BlockOps> make_emulated_block_ops(std::shared_ptr<EmulatedDevice> device);
+/// \param precision  of products, as CPUs have it: not tf32
+std::unique_ptr<nn::BlockOps> make_emulated_block_ops(
+    std::shared_ptr<EmulatedDevice> device, nn::Precision precision = nn::Precision::float32);
 
 }  // namespace troupe::gpu

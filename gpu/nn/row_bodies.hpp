@@ -116,6 +116,21 @@ struct PutScaled {
   }
 };
 
+/// out[r] = left[r], then right[r].
+struct JoinColumns {
+  const float* left;
+  const float* right;
+  std::size_t left_cols;
+  std::size_t cols;  ///< of both
+  float* out;
+  TROUPE_HD void operator()(std::size_t i) const {
+    const std::size_t r = i / cols;
+    const std::size_t c = i % cols;
+    out[i] =
+        c < left_cols ? left[r * left_cols + c] : right[r * (cols - left_cols) + (c - left_cols)];
+  }
+};
+
 /// Rows [first, end) of a chunk.
 struct ChunkRows {
   std::size_t first;

@@ -37,13 +37,12 @@ class EmulatedDevices final : public Devices {
     return numbers;
   }
   Result<std::unique_ptr<nn::BlockOps>> block_ops(Rank rank, nn::Precision precision) override {
-    if (precision != nn::Precision::float32) {
+    if (precision == nn::Precision::tf32) {
       return Error(Errc::unimplemented,
-                   fmt::format("products on an emulated device: expected float32, found {}, which "
-                               "is not built yet there",
-                               nn::to_string(precision)));
+                   "products on an emulated device: expected float32 or bf16, as on CPUs, found "
+                   "tf32");
     }
-    return make_emulated_block_ops(of(rank));
+    return make_emulated_block_ops(of(rank), precision);
   }
   Result<std::unique_ptr<DeviceMeans>> means(Rank /*rank*/, const nn::BlockOps& ops,
                                              const DeviceMeansOptions& options) override {

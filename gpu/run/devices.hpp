@@ -40,8 +40,8 @@ class Devices {
   virtual std::string versions() const { return {}; }
   /// Block operations of a rank, on device rank mod the number of devices.
   /// \param precision  of their products
-  /// \errors not_found: no cuBLAS; cuda_failure; unimplemented: emulated devices compute products in
-  ///   float32 alone
+  /// \errors not_found: no cuBLAS; cuda_failure; unimplemented: emulated devices have the
+  ///   precisions of CPUs, so not tf32
   virtual Result<std::unique_ptr<nn::BlockOps>> block_ops(Rank rank, nn::Precision precision) = 0;
   /// Of the rank's device, as it is now.
   /// \errors cuda_failure

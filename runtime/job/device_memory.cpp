@@ -4,6 +4,7 @@
 #include "runtime/base/saturating.hpp"
 #include "runtime/feature/staged_rows.hpp"
 #include "runtime/graph/alias_tables.hpp"
+#include "runtime/job/embedding_rules.hpp"
 #include "runtime/job/fanout.hpp"
 #include "runtime/job/memory_facts.hpp"
 #include "runtime/sample/batch_builder.hpp"
@@ -110,6 +111,21 @@ BatchOfDevice batch_of_device(const MemoryFacts& of) {
   batch.making = plus(batch.making, times(nodes, making_node_bytes));
   batch.making = plus(batch.making, times(edges, making_edge_bytes));
   return batch;
+}
+
+/// Learned rows of a batch as they go up, and these behind the features where there are both; in buffers
+/// that grow by a quarter.
+std::uint64_t learned_of_batch(const MemoryFacts& of) {
+  std::uint64_t bytes = 0;
+  for (std::size_t t = 0; t < of.reach.nodes.size(); ++t) {
+    const auto& type = of.graph.node_types[t];
+    const auto learned = embedding_cols(of.job, type);
+    const auto features =
+        type.features && of.job.features.collect ? std::uint64_t{type.features->cols} : 0;
+    const auto joined = learned > 0 && features > 0 ? plus(features, learned) : 0;
+    bytes = plus(bytes, matrix_bytes(of.reach.nodes[t], plus(learned, joined)));
+  }
+  return plus(bytes, bytes / 4);
 }
 
 /// The process with ranks that has the most parts' rows, in bytes; and whether one lacks some.
@@ -220,14 +236,16 @@ DeviceMemory device_memory(const Job& job, const GraphInfo& graph, const Plan& p
   const auto vectors = vectors_on_device + (exchanges ? vectors_to_exchange : 0);
   memory.parameters = times(memory.ranks, matrix_bytes(plan.parameters, vectors));
   if (!memory.keeps_rows) {  // a copy in buffers that grow by a quarter
-    memory.batches = times(memory.ranks, plus(batch.kept, batch.kept / 4));
+    memory.batches =
+        times(memory.ranks, plus(plus(batch.kept, batch.kept / 4), learned_of_batch(of)));
     return memory;
   }
   const auto elsewhere = rows_of_processes(of, facts);
   const auto staged = facts.staged ? block_of_staged(of, elsewhere.some_elsewhere) : 0;
   const auto kept = plus(batch.kept, memory.samples ? batch.unused : 0);
   const auto making = memory.samples ? batch.making : staged;
-  memory.batches = times(memory.ranks, plus(memory_in_flight(of, kept, kept), making));
+  memory.batches = times(
+      memory.ranks, plus(plus(memory_in_flight(of, kept, kept), making), learned_of_batch(of)));
   memory.staged = times(memory.ranks, memory_in_flight(of, staged, staged));
   // Blocks are powers of two.
   const auto block = times(facts.staged ? batch.hashed : batch.copied, 2);

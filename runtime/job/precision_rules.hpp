@@ -8,7 +8,8 @@
 
 namespace troupe {
 
-/// Products of CPUs and emulated devices are float32. "auto" is no problem before it is decided.
+/// CPUs and emulated devices have no products in tf32. "auto" is no problem before it is decided.
+/// Whether a host's processor has products in bf16 is not known here (launcher/decide_device.hpp).
 std::optional<JobProblem> precision_problem(const Job& job);
 
 }  // namespace troupe

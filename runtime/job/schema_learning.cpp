@@ -333,8 +333,9 @@ SchemaRow precision_row() {
   return {"/train/precision",
           choice_rule({names.begin(), names.end()}),
           value(fmt::format("\"{}\"", names.front())),
-          "how CUDA devices compute the matrix products of layers, decoders and triples, in "
-          "training and sampled evaluation; all else, and CPUs, stay float32",
+          "how the matrix products of layers, decoders and triples are computed in training and "
+          "sampled evaluation; all else stays float32. CUDA devices have all of them, CPUs `tf32` "
+          "not, and `bf16` where the processor has a unit for it",
           {},
           [](const Json& v, Job& job) {
             const auto found = std::ranges::find(nn::precision_names, v.get<std::string>());

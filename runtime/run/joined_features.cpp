@@ -1,5 +1,7 @@
 #include "runtime/run/joined_features.hpp"
 
+#include "runtime/nn/ops/row_ops.hpp"
+
 #include <algorithm>
 #include <cstddef>
 #include <fmt/format.h>
@@ -21,26 +23,42 @@ Status JoinedFeatures::join(const Batch& batch, std::shared_ptr<const LearnedInp
       continue;
     }
     const auto nodes = batch.sampled->nodes[t].ids.size();
-    if (rows.rows != nodes || batch.on_device) {
+    if (rows.rows != nodes || (batch.on_device && ops_.memory() == nullptr)) {
       return Error(Errc::failed_precondition,
                    fmt::format("learned rows: expected those of {} nodes of type {}, and features "
-                               "in host memory, found {} rows",
+                               "in the memory that is computed in, found {} rows",
                                nodes, t, rows.rows));
     }
-    const auto features = batch.rows[t].features.view();
-    if (features.cols == 0) {
-      views_[t] = rows;
-      continue;
-    }
-    joined_[t] = Matrix(nodes, features.cols + rows.cols);
-    const auto to = joined_[t].view();
-    for (std::size_t i = 0; i < nodes; ++i) {
-      const auto end = std::ranges::copy(features.row(i), to.row(i).begin()).out;
-      std::ranges::copy(rows.row(i), end);
-    }
-    views_[t] = to;
+    views_[t] = batch.on_device ? joined_on_device(t, batch.on_device->features[t], rows)
+                                : joined_on_host(t, batch.rows[t].features.view(), rows);
   }
   return ok_status();
+}
+
+ConstMatrix JoinedFeatures::joined_on_host(std::size_t type, ConstMatrix features,
+                                           ConstMatrix rows) {
+  if (features.cols == 0) {
+    return rows;
+  }
+  joined_[type] = Matrix(rows.rows, features.cols + rows.cols);
+  nn::join_columns(features, rows, joined_[type].view());
+  return joined_[type].view();
+}
+
+/// Learned rows go up; the features are there.
+ConstMatrix JoinedFeatures::joined_on_device(std::size_t type, ConstMatrix features,
+                                             ConstMatrix rows) {
+  while (on_device_.size() <= type) {
+    on_device_.emplace_back(ops_.memory());
+  }
+  const MutMatrix there = on_device_[type].learned.matrix(rows.rows, rows.cols);
+  ops_.upload(rows.data, there.data, rows.size() * sizeof(float));
+  if (features.cols == 0) {
+    return there;
+  }
+  const MutMatrix joined = on_device_[type].joined.matrix(rows.rows, features.cols + rows.cols);
+  ops_.join_columns(features, there, joined);
+  return joined;
 }
 
 Matrix JoinedFeatures::learned_columns(std::size_t type, Matrix gradient) const {

@@ -45,7 +45,8 @@ Learner::Learner(const LearnerOptions& options, std::unique_ptr<nn::Network> net
       network_(std::move(network)),
       activations_(std::move(activations)),
       task_(std::move(task)),
-      parameters_(std::move(parameters)) {
+      parameters_(std::move(parameters)),
+      inputs_(activations_->ops()) {
   begin_epoch(0);
 }
 

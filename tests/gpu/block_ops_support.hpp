@@ -106,18 +106,21 @@ using Operation = std::function<Results(Operands&)>;
 /// Tests that run an operation on the CPU and on a device.
 class BlockOpsTest : public OnEachDevice {
  protected:
-  Results of_the_cpu(const Operation& operation) {
-    nn::CpuBlockOps ops;
+  using Precision = nn::Precision;
+
+  Results of_the_cpu(const Operation& operation, Precision precision = Precision::float32) {
+    nn::CpuBlockOps ops(precision);
     Operands operands(ops);
     return operation(operands);
   }
-  Results of_the_device(const Operation& operation) {
-    const auto ops = on(7).block_ops();
+  Results of_the_device(const Operation& operation, Precision precision = Precision::float32) {
+    const auto ops = on(7).block_ops(precision);
     Operands operands(*ops);
     return operation(operands);
   }
-  void expect_same(const Operation& operation, const std::string& what) {
-    expect_equal(of_the_device(operation), of_the_cpu(operation), what);
+  void expect_same(const Operation& operation, const std::string& what,
+                   Precision precision = Precision::float32) {
+    expect_equal(of_the_device(operation, precision), of_the_cpu(operation, precision), what);
   }
   /// The same, but all that is not a number is equal: which one comes out, processors decide.
   void expect_same_numbers(const Operation& operation, const std::string& what) {

@@ -213,5 +213,25 @@ TEST_P(ExactBlockOps, DropoutCopiesAndSums) {
       "elements");
 }
 
+TEST_P(ExactBlockOps, JoinedColumns) {
+  for (const std::uint32_t rows : {0U, 1U, 31U, 32U, 33U, 1023U}) {
+    for (const std::size_t left : {1U, 7U, 33U}) {
+      for (const std::size_t right : {1U, 8U}) {
+        const Matrix before = random_matrix(rows, left, 1);
+        const Matrix behind = random_matrix(rows, right, 2);
+        expect_same(
+            [&](Operands& on) {
+              const MutMatrix out = on.rows(rows, left + right);
+              on.ops().join_columns(on.copied(before), on.copied(behind), out);
+              Results results;
+              results.floats.push_back(on.fetched(out));
+              return results;
+            },
+            fmt::format("{} rows, {} and {} columns", rows, left, right));
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace troupe::testing

@@ -106,7 +106,47 @@ TEST_P(ProductOps, NothingIsLeftOfNoRows) {
   EXPECT_EQ(operands.fetched(grad_weight), std::vector<float>(12, 0.0F));
 }
 
-/// Precisions that CUDA devices alone compute: skipped where there is none.
+/// Emulated devices have the bits of CPUs in bfloat16 as in float32; a GPU has others.
+TEST_P(ProductOps, EmulatedDevicesHaveTheBitsOfTheCpuInBf16) {
+  if (GetParam().cuda) {
+    GTEST_SKIP() << "a GPU's products have bits of their own";
+  }
+  const Operation products = [](Operands& operands) {
+    Results results;
+    InlineExecutor executor;
+    for (const std::uint32_t rows : some_rows) {
+      const Matrix x_here = random_matrix(rows, 24, 1);
+      const Matrix grad_here = random_matrix(rows, 16, 2);
+      const Matrix weight_here = random_matrix(16, 24, 3);
+      const Matrix heads_here = random_matrix(24, 8, 4);  // 3 heads of 8 columns
+      const MutMatrix x = operands.copied(x_here);
+      const MutMatrix grad = operands.copied(grad_here);
+      const MutMatrix weight = operands.copied(weight_here);
+      const MutMatrix heads = operands.copied(heads_here);
+      nn::TermWork term;
+      term.source = x;
+      term.weight = weight;
+      const auto sums = combined(operands, {term, term}, {}, rows, 16);
+      results.floats.insert(results.floats.end(), sums.floats.begin(), sums.floats.end());
+      const MutMatrix grad_x = operands.rows(rows, 24);
+      operands.ops().product_backward(executor, grad, weight, grad_x);
+      results.floats.push_back(operands.fetched(grad_x));
+      const MutMatrix grad_weight = operands.rows(16, 24);
+      operands.ops().weight_gradient(executor, grad, x, grad_weight);
+      results.floats.push_back(operands.fetched(grad_weight));
+      const MutMatrix y = operands.rows(rows, 24);
+      operands.ops().head_products(executor, x, heads, y);
+      results.floats.push_back(operands.fetched(y));
+      const MutMatrix grad_heads = operands.rows(24, 8);
+      operands.ops().head_products_gradient(executor, grad_x, x, grad_heads);
+      results.floats.push_back(operands.fetched(grad_heads));
+    }
+    return results;
+  };
+  expect_same(products, "products in bf16", nn::Precision::bf16);
+}
+
+/// The precisions of CUDA devices: skipped where there is none.
 class CoarseProducts : public OnEachDevice {
  protected:
   /// A gradient of weights, as wide as layers are.

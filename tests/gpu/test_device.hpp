@@ -79,10 +79,10 @@ class OnTestDevice {
                               : std::make_shared<gpu::EmulatedDevice>(gpu::EmulatedOptions{
                                     .seed = seed, .threads = device.threads})) {}
 
-  /// \param precision  of products of a GPU
+  /// \param precision  of products; of an emulated device not tf32
   std::unique_ptr<nn::BlockOps> block_ops(nn::Precision precision = nn::Precision::float32) const {
     if (emulated_) {
-      return gpu::make_emulated_block_ops(emulated_);
+      return gpu::make_emulated_block_ops(emulated_, precision);
     }
     auto ops = gpu::make_cuda_block_ops(0, precision);
     EXPECT_OK(ops);

@@ -180,6 +180,23 @@ TEST_P(TripleOpsBits, OfEveryShapeAreTheCpus) {
   }
 }
 
+TEST_P(TripleOps, ProductsInBf16HaveTheBitsOfTheCpuAndOthersThanFloat32) {
+  if (GetParam().cuda) {
+    GTEST_SKIP() << "a GPU's products have bits of their own";
+  }
+  for (const auto& score : every_score()) {
+    const TripleCase of{.score = score, .shape = {.triples = 41}};
+    const auto operation = [&](Operands& on) { return lost(on, of); };
+    expect_same(operation, text_of(of), nn::Precision::bf16);
+    const auto comparison = score.comparison();
+    const bool by_products =
+        comparison == nn::Comparison::product || comparison == nn::Comparison::distance_2;
+    const bool others =
+        of_the_cpu(operation).floats[0] != of_the_cpu(operation, nn::Precision::bf16).floats[0];
+    EXPECT_EQ(others, by_products) << text_of(of);
+  }
+}
+
 TEST_P(TripleOps, OrdersOfADeviceChangeNothing) {
   for (const auto& score : every_score()) {
     const TripleCase of{.score = score, .shape = {.triples = 41, .chunk = 16}};

@@ -3,6 +3,7 @@
 
 #include "launcher/device_plan.hpp"
 #include "runtime/job/job_file.hpp"
+#include "runtime/nn/ops/word_products.hpp"
 #include "tests/support/expect.hpp"
 
 #include <fmt/format.h>
@@ -63,33 +64,66 @@ TEST(DecideDevice, HostsThatHaveOtherDevicesAreNamed) {
   EXPECT_OK(check_decided({.kind = DeviceKind::cuda}, found_none, "b"));
 }
 
-TEST(DecideDevice, PrecisionsThatItCannotComputeAreRefusedWithTheReason) {
-  for (const auto precision : {nn::Precision::tf32, nn::Precision::bf16}) {
-    Job job = job_on("auto");
-    EXPECT_OK(check_precision(job, found_none));
-    job.train.precision = precision;
-    EXPECT_OK(check_precision(job, found_none)) << "is not decided";
-    Job there = job;
-    decide_device(there, found_gpus);
-    EXPECT_OK(check_precision(there, found_gpus));
+TEST(DecideDevice, ProductsInTf32AreRefusedOnCpusWithTheReason) {
+  Job job = job_on("auto");
+  EXPECT_OK(check_precision(job, found_none));
+  job.train.precision = nn::Precision::tf32;
+  EXPECT_OK(check_precision(job, found_none)) << "is not decided";
+  Job there = job;
+  decide_device(there, found_gpus);
+  EXPECT_OK(check_precision(there, found_gpus));
 
-    decide_device(job, found_none);
-    const auto refused = check_precision(job, found_none);
-    EXPECT_ERROR(
-        refused, Errc::unimplemented,
-        "train.precision: expected \"float32\" with cluster.device \"auto:cpu\" (no driver)");
-    EXPECT_ERROR(refused, Errc::unimplemented,
-                 fmt::format("found \"{}\", which is not built yet there: products of CPUs are "
-                             "float32",
-                             nn::to_string(precision)));
-    EXPECT_ERROR(refused, Errc::unimplemented, "try: a host with GPUs, or train.precision");
-    job.train.precision = nn::Precision::float32;
-    EXPECT_OK(check_precision(job, found_none));
+  decide_device(job, found_none);
+  const auto refused = check_precision(job, found_none);
+  for (const char* const part :
+       {"train.precision: expected \"float32\" or \"bf16\" with cluster.device \"auto:cpu\" (no "
+        "driver), found \"tf32\", which no CPU has: products of CPUs are float32 or bf16",
+        "try: a host with GPUs, or train.precision"}) {
+    EXPECT_ERROR(refused, Errc::unimplemented, part);
   }
+  job.train.precision = nn::Precision::float32;
+  EXPECT_OK(check_precision(job, found_none));
   Job emulated = job_on("emulated:1");  // as no job file can say it
-  emulated.train.precision = nn::Precision::bf16;
+  emulated.train.precision = nn::Precision::tf32;
   EXPECT_ERROR(check_precision(emulated), Errc::unimplemented,
-               "cluster.device \"emulated:1\", found \"bf16\"");
+               "cluster.device \"emulated:1\", found \"tf32\"");
+}
+
+TEST(DecideDevice, ProductsInBf16NeedAProcessorWithAUnitForThem) {
+  const Bf16Kernels with{.unit = true, .vectors = "AMX"};
+  const Bf16Kernels without{.unit = false, .vectors = "AVX2"};
+  for (const std::string device : {"cpu", "auto:cpu", "emulated:2"}) {
+    Job job = job_on(device);
+    EXPECT_OK(check_bf16(job, "host b", without)) << "float32";
+    job.train.precision = nn::Precision::bf16;
+    EXPECT_OK(check_precision(job, found_none)) << "is a matter of each host";
+    EXPECT_OK(check_bf16(job, "host b", with));
+    const auto refused = check_bf16(job, "host b", without);
+    for (const auto& part :
+         {fmt::format("train.precision: expected \"float32\" with cluster.device \"{}\", found "
+                      "\"bf16\": host b has a processor without a unit for bfloat16 (AVX512_BF16 "
+                      "or AMX-BF16); oneDNN's kernels there are for AVX2",
+                      device),
+          std::string("try: train.precision \"float32\", or a host whose processor has one")}) {
+      EXPECT_ERROR(refused, Errc::failed_precondition, part);
+    }
+  }
+  for (const char* const device : {"cuda", "auto:cuda", "auto"}) {
+    Job job = job_on(device);
+    job.train.precision = nn::Precision::bf16;
+    EXPECT_OK(check_bf16(job, "host b", without)) << device;
+  }
+}
+
+/// The host that starts a run on others may have another processor than they have.
+TEST(DecideDevice, HostsThatComputeAreAskedForTheirUnits) {
+  for (const std::string launch : {"simulate", "local", "ssh", "slurm", "manual"}) {
+    Job job = job_on("cpu");
+    job.train.precision = nn::Precision::bf16;
+    job.cluster.launch = launch;
+    const bool here = launch == "simulate" || launch == "local";
+    EXPECT_EQ(check_precision(job).ok(), !here || nn::has_bf16_unit()) << launch;
+  }
 }
 
 TEST(DecideDevice, OrdersOfSumsThatItDoesNotHaveAreRefusedWithTheReason) {
@@ -136,6 +170,15 @@ TEST(DeviceText, SaysWhatDevicesDoAndWhatTheHostDoes) {
   coarse.train.precision = nn::Precision::tf32;
   EXPECT_EQ(device_text(coarse, all, found_gpus),
             "device cuda (2 x G; driver 1): trains, makes batches; products in tf32");
+  for (const auto& [device, text] :
+       {std::pair{"cpu", "device cpu: products in bf16"},
+        std::pair{"auto:cpu", "device auto:cpu (no driver): not used; products in bf16"},
+        std::pair{"emulated:2", "device emulated:2: trains, makes batches; products in bf16"}}) {
+    Job words = job_on(device);
+    words.train.precision = nn::Precision::bf16;
+    const bool learns = words.cluster.device.kind == DeviceKind::emulated;
+    EXPECT_EQ(device_text(words, learns ? all : DevicePlan{}, found_none), text);
+  }
   Job links = job_on("emulated:1");
   links.task.kind = "link";
   EXPECT_EQ(device_text(links, all, found_none), "device emulated:1: trains, makes batches");

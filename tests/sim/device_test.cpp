@@ -140,8 +140,9 @@ TEST_F(DeviceRun, ProductsThatWhatAutoBecameDoesNotHaveEndTheRunAtItsStart) {
   if (gpu::find_devices().kind == DeviceKind::cuda) {
     GTEST_SKIP() << "this host has a GPU: cluster.device \"auto\" becomes \"cuda\"";
   }
-  EXPECT_ERROR(run({"train.precision=tf32"}, "auto"), Errc::unimplemented,
-               "train.precision: expected \"float32\" with cluster.device \"auto:cpu\"");
+  EXPECT_ERROR(
+      run({"train.precision=tf32"}, "auto"), Errc::unimplemented,
+      "train.precision: expected \"float32\" or \"bf16\" with cluster.device \"auto:cpu\"");
   EXPECT_OK(run({"train.precision=float32", "train.epochs=1"}, "auto"));
 }
 

@@ -137,6 +137,30 @@ TEST_F(LearnedRowsFaults, LostTrainersGoBackWithTheRows) {
   }
 }
 
+/// Devices make whole batches, or gather rows of several parts; what is right is of the CPU.
+TEST_F(LearnedRowsFaults, OfDevicesAreThoseOfTheCpuKilledAndContinued) {
+  const std::vector<std::vector<std::string>> layouts = {
+      {"cluster.device=emulated:2", "partition.parts=1", "cluster.replicas=2"},
+      {"cluster.device=emulated:1", "partition.parts=4"}};
+  for (const auto& layout : layouts) {
+    for (const std::uint64_t at : {1U, 5U, 10U}) {
+      const auto what = layout.front() + " at step " + std::to_string(at);
+      std::filesystem::remove_all(checkpoints());
+      ASSERT_EQ(run({.settings = layout, .at = at}).ok(), false) << what;
+      expect_right(run({.settings = layout, .resume = true}), what + ", continued");
+      std::filesystem::remove_all(checkpoints());
+      for (const char* const actor : {"trainer of rank 1", "data path of rank 1"}) {
+        expect_right(run({.settings = layout,
+                          .at = at,
+                          .process = ProcessId{1},
+                          .actor = actor,
+                          .checkpoint_steps = 3}),
+                     what + ", without the " + actor);
+      }
+    }
+  }
+}
+
 TEST_F(LearnedRowsFaults, LostSamplersChangeNothing) {
   expect_right(run({.at = 3, .process = ProcessId{1}, .actor = "sampler 0 of trainer of rank 1"}),
                "sampler");

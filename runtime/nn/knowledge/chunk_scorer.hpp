@@ -38,6 +38,8 @@ class ChunkScorer {
   explicit ChunkScorer(const TripleScore& score = {}) : score_(score) {}
 
   void set_score(const TripleScore& score) { score_ = score; }
+  /// Of products from here on.
+  void set_precision(Precision precision) { pairs_.set_precision(precision); }
 
   /// \returns positive [n] and negative [n, m]
   LinkScores forward(ReplacedEnd replaced, const ChunkRows& rows);

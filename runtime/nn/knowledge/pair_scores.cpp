@@ -253,7 +253,7 @@ void AllPairs::forward(Comparison comparison, ConstMatrix queries, ConstMatrix c
     return;
   }
   if (comparison == Comparison::product) {
-    linear_rows(queries, candidates, scores, Into::overwrite);
+    linear_rows(queries, candidates, scores, Into::overwrite, precision_);
     return;
   }
   if (comparison == Comparison::distance_2) {
@@ -283,7 +283,7 @@ void AllPairs::euclidean_forward(ConstMatrix queries, ConstMatrix candidates, Mu
     const float* row = candidates.row(j).data();
     squares[queries.rows + j] = dot_row(row, row, candidates.cols);
   }
-  linear_rows(queries, candidates, scores, Into::overwrite);
+  linear_rows(queries, candidates, scores, Into::overwrite, precision_);
   const float* of_candidates = squares.data() + queries.rows;
   for (std::size_t i = 0; i < queries.rows; ++i) {
     float* row = scores.row(i).data();
@@ -329,9 +329,9 @@ void AllPairs::backward(Comparison comparison, ConstMatrix queries, ConstMatrix 
 
 void AllPairs::product_backward(ConstMatrix queries, ConstMatrix candidates, ConstMatrix grad,
                                 const PairSides& out) {
-  linear_backward_rows(grad, candidates, out.queries, Into::overwrite);
+  linear_backward_rows(grad, candidates, out.queries, Into::overwrite, precision_);
   InlineExecutor here;
-  weight_gradient(here, grad, queries, partials_, out.candidates);
+  weight_gradient(here, grad, queries, partials_, out.candidates, precision_);
 }
 
 /// With w = grad / distance: Σ_j w (c_j - q_i) is a product less the sum of the shares times q_i.

@@ -6,6 +6,7 @@
 #include "runtime/base/matrix.hpp"
 #include "runtime/nn/knowledge/triple_score.hpp"
 #include "runtime/nn/ops/grow_buffer.hpp"
+#include "runtime/nn/ops/precision.hpp"
 
 #include <array>
 #include <cstddef>
@@ -63,6 +64,9 @@ void tile_hinges(std::span<const float> row, std::span<const float> factors, con
 /// gradients. Keeps scratch memory. Threads: one at a time
 class AllPairs {
  public:
+  /// Of products from here on.
+  void set_precision(Precision precision) { precision_ = precision; }
+
   void forward(Comparison comparison, ConstMatrix queries, ConstMatrix candidates,
                MutMatrix scores);
 
@@ -79,6 +83,7 @@ class AllPairs {
   void product_backward(ConstMatrix queries, ConstMatrix candidates, ConstMatrix grad,
                         const PairSides& out);
 
+  Precision precision_ = Precision::float32;
   RowTiles tiles_;
   GrowBuffer<float> squares_;   ///< of queries, then of candidates
   GrowBuffer<float> shares_;    ///< gradients over distances

@@ -44,9 +44,10 @@ void gather_rows(ConstMatrix from, std::span<const std::uint32_t> places, Matrix
   }
 }
 
-double TripleChunk::run(const TripleLossWork& work, std::size_t chunk) {
+double TripleChunk::run(const TripleLossWork& work, std::size_t chunk, Precision precision) {
   const auto& score = work.options.score;
   scorer_.set_score(score);
+  scorer_.set_precision(precision);
   places_ = places_of(work, chunk);
   gather_rows(work.entities, places_.known, rows_[0]);
   gather_rows(work.relations, places_.relation, rows_[1]);

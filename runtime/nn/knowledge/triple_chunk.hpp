@@ -28,8 +28,10 @@ void gather_rows(ConstMatrix from, std::span<const std::uint32_t> places, Matrix
 class TripleChunk {
  public:
   /// \param chunk  its number
+  /// \param precision  of products
   /// \returns sum of the losses over its triples, without the regularization
-  double run(const TripleLossWork& work, std::size_t chunk);
+  double run(const TripleLossWork& work, std::size_t chunk,
+             Precision precision = Precision::float32);
   /// Adds the gradients of the last run() row by row: of known ends, relations, answers, candidates.
   void add(MutMatrix entities, MutMatrix relations) const;
 

@@ -14,7 +14,9 @@ namespace troupe::nn {
 /// Threads: one caller at a time; the same bits for any executor
 class TripleChunks {
  public:
-  void run(Executor& executor, const TripleLossWork& work);
+  /// \param precision  of products
+  void run(Executor& executor, const TripleLossWork& work,
+           Precision precision = Precision::float32);
 
  private:
   std::vector<std::unique_ptr<TripleChunk>> chunks_;

@@ -124,6 +124,8 @@ class BlockOps {
   virtual void add(std::span<const float> from, std::span<float> to) = 0;
   virtual void zero(std::span<float> values) = 0;
   virtual void scale(float factor, std::span<float> values) = 0;
+  /// out [n, l + r] = rows of left [n, l], each with that of right [n, r] behind it.
+  virtual void join_columns(ConstMatrix left, ConstMatrix right, MutMatrix out) = 0;
 
   /// Writes `out`, and `summed` and `argmax` of the terms.
   virtual void combine(Executor& executor, const Combination& combination) = 0;

@@ -56,10 +56,11 @@ void sum_neighbors(const TermWork& term, std::size_t first, MutMatrix out) {
   aggregate_rows(term.path.aggregator, *term.path.block, first, term.source, out, argmax);
 }
 
-void add_term(const TermWork& term, std::size_t first, MutMatrix rows, Into into) {
+void add_term(const TermWork& term, std::size_t first, MutMatrix rows, Into into,
+              Precision precision) {
   if (term.path.reach == Reach::own) {
     const ConstMatrix own = term.source.slice(first, rows.rows);
-    return has_data(term.weight) ? linear_rows(own, term.weight, rows, into)
+    return has_data(term.weight) ? linear_rows(own, term.weight, rows, into, precision)
                                  : add_scaled_rows(term.path, own, first, rows, into);
   }
   if (!has_data(term.summed)) {
@@ -69,7 +70,7 @@ void add_term(const TermWork& term, std::size_t first, MutMatrix rows, Into into
   const MutMatrix summed = term.summed.slice(first, rows.rows);
   sum_neighbors(term, first, summed);
   if (has_data(term.weight)) {
-    linear_rows(summed, term.weight, rows, into);
+    linear_rows(summed, term.weight, rows, into, precision);
   } else {
     add_rows(summed, rows, into);
   }
@@ -97,16 +98,25 @@ void sources_of(const UseWork& use, std::size_t first, MutMatrix out) {
   }
 }
 
-void add_use(const UseWork& use, std::size_t first, MutMatrix rows, Into into, Matrix& scratch) {
+/// How a use is added to rows.
+struct UseAdding {
+  Into into;
+  Precision precision;  ///< of products
+};
+
+void add_use(const UseWork& use, std::size_t first, MutMatrix rows, UseAdding how,
+             Matrix& scratch) {
+  const auto [into, precision] = how;
   if (use.path.reach == Reach::head_scores) {
     return head_score_backward_rows(use.grad.slice(first, rows.rows), use.weight, rows, into);
   }
   if (use.path.reach == Reach::head_product) {
-    return head_product_backward_rows(use.grad.slice(first, rows.rows), use.weight, rows, into);
+    return head_product_backward_rows(use.grad.slice(first, rows.rows), use.weight, rows, into,
+                                      precision);
   }
   if (use.path.reach == Reach::own) {
     const ConstMatrix grad = use.grad.slice(first, rows.rows);
-    return has_data(use.weight) ? linear_backward_rows(grad, use.weight, rows, into)
+    return has_data(use.weight) ? linear_backward_rows(grad, use.weight, rows, into, precision)
                                 : add_scaled_rows(use.path, grad, first, rows, into);
   }
   if (into == Into::overwrite) {
@@ -151,12 +161,16 @@ void CpuBlockOps::scale(float factor, std::span<float> values) {
   scale_row(factor, values.data(), values.size());
 }
 
+void CpuBlockOps::join_columns(ConstMatrix left, ConstMatrix right, MutMatrix out) {
+  nn::join_columns(left, right, out);
+}
+
 void CpuBlockOps::combine(Executor& executor, const Combination& combination) {
   for_each_chunk(executor, combination.out.rows, [&](std::size_t first, std::size_t count) {
     const MutMatrix rows = combination.conv.slice(first, count);
     Into into = Into::overwrite;
     for (const TermWork& term : combination.terms) {
-      add_term(term, first, rows, into);
+      add_term(term, first, rows, into, precision_);
       into = Into::add;
     }
     if (!combination.bias.empty()) {
@@ -174,14 +188,14 @@ std::span<const float> CpuBlockOps::finish_backward(Executor& executor, const Fi
 
 void CpuBlockOps::weight_gradient(Executor& executor, ConstMatrix grad, ConstMatrix x,
                                   MutMatrix grad_weight) {
-  nn::weight_gradient(executor, grad, x, weight_partials_, grad_weight);
+  nn::weight_gradient(executor, grad, x, weight_partials_, grad_weight, precision_);
 }
 
 void CpuBlockOps::product_backward(Executor& executor, ConstMatrix grad, ConstMatrix weight,
                                    MutMatrix grad_x) {
   for_each_chunk(executor, grad.rows, [&](std::size_t first, std::size_t count) {
     linear_backward_rows(grad.slice(first, count), weight, grad_x.slice(first, count),
-                         Into::overwrite);
+                         Into::overwrite, precision_);
   });
 }
 
@@ -203,7 +217,7 @@ void CpuBlockOps::source_gradient(Executor& executor, std::span<const UseWork> u
         into = Into::add;
       }
       if (end > first) {
-        add_use(use, first, rows.slice(0, end - first), into, scratch);
+        add_use(use, first, rows.slice(0, end - first), {into, precision_}, scratch);
         into = Into::add;
       }
     }

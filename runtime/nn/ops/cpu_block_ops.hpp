@@ -4,18 +4,23 @@
 #include "runtime/nn/knowledge/triple_chunks.hpp"
 #include "runtime/nn/ops/block_ops.hpp"
 #include "runtime/nn/ops/grow_buffer.hpp"
+#include "runtime/nn/ops/precision.hpp"
 
 namespace troupe::nn {
 
 /// Threads, guarantees: as `BlockOps`.
 class CpuBlockOps final : public BlockOps {
  public:
+  /// \param precision  of products; not tf32
+  explicit CpuBlockOps(Precision precision = Precision::float32) : precision_(precision) {}
+
   void upload(const void* host, void* to, std::size_t size_bytes) override;
   Status download(const void* from, void* host, std::size_t size_bytes) override;
   void copy(std::span<const float> from, std::span<float> to) override;
   void add(std::span<const float> from, std::span<float> to) override;
   void zero(std::span<float> values) override;
   void scale(float factor, std::span<float> values) override;
+  void join_columns(ConstMatrix left, ConstMatrix right, MutMatrix out) override;
   void combine(Executor& executor, const Combination& combination) override;
   std::span<const float> finish_backward(Executor& executor, const Finish& finish,
                                          const FinishState& state, MutMatrix grad) override;
@@ -77,6 +82,7 @@ class CpuBlockOps final : public BlockOps {
   void optimizer_step(const OptimizerStep& step, const StepArrays& arrays) override;
 
  private:
+  Precision precision_;
   GrowBuffer<float> weight_partials_;
   FinishScratch finish_;
   HeadProductScratch heads_;

@@ -85,13 +85,14 @@ void CpuBlockOps::factor_gradient(Executor& executor, ConstMatrix grad, ConstMat
 void CpuBlockOps::head_products(Executor& executor, ConstMatrix x, ConstMatrix weights,
                                 MutMatrix y) {
   for_each_chunk(executor, y.rows, [&](std::size_t first, std::size_t count) {
-    head_product_rows(x.slice(first, count), weights, y.slice(first, count), Into::overwrite);
+    head_product_rows(x.slice(first, count), weights, y.slice(first, count), Into::overwrite,
+                      precision_);
   });
 }
 
 void CpuBlockOps::head_products_gradient(Executor& executor, ConstMatrix grad, ConstMatrix x,
                                          MutMatrix grad_weights) {
-  head_product_gradient(executor, grad, x, heads_, grad_weights);
+  head_product_gradient(executor, grad, x, heads_, grad_weights, precision_);
 }
 
 void CpuBlockOps::gate(Executor& executor, std::span<const float> gate, ConstMatrix fresh,
@@ -137,7 +138,7 @@ void CpuBlockOps::link_loss(const LinkLossWork& work) {
 }
 
 void CpuBlockOps::triple_loss(Executor& executor, const TripleLossWork& work) {
-  triples_.run(executor, work);
+  triples_.run(executor, work, precision_);
 }
 
 void CpuBlockOps::mean_of_one(float divisor, std::span<float> values) {

@@ -44,22 +44,24 @@ void for_each_head(ConstMatrix x, ConstMatrix weights, MutMatrix y, Into into,
 
 }  // namespace
 
-void head_product_rows(ConstMatrix x, ConstMatrix weights, MutMatrix y, Into into) {
-  for_each_head(x, weights, y, into, [](ConstMatrix in, ConstMatrix weight, MutMatrix out) {
-    linear_rows(in, weight, out, Into::overwrite);
+void head_product_rows(ConstMatrix x, ConstMatrix weights, MutMatrix y, Into into,
+                       Precision precision) {
+  for_each_head(x, weights, y, into, [&](ConstMatrix in, ConstMatrix weight, MutMatrix out) {
+    linear_rows(in, weight, out, Into::overwrite, precision);
   });
 }
 
 void head_product_backward_rows(ConstMatrix grad_y, ConstMatrix weights, MutMatrix grad_x,
-                                Into into) {
+                                Into into, Precision precision) {
   for_each_head(grad_y, weights, grad_x, into,
-                [](ConstMatrix in, ConstMatrix weight, MutMatrix out) {
-                  linear_backward_rows(in, weight, out, Into::overwrite);
+                [&](ConstMatrix in, ConstMatrix weight, MutMatrix out) {
+                  linear_backward_rows(in, weight, out, Into::overwrite, precision);
                 });
 }
 
 void head_product_gradient(Executor& executor, ConstMatrix grad_y, ConstMatrix x,
-                           HeadProductScratch& scratch, MutMatrix grad_weights) {
+                           HeadProductScratch& scratch, MutMatrix grad_weights,
+                           Precision precision) {
   const std::size_t columns = grad_weights.cols;
   const MutMatrix grad_of_head = scratch.grad.matrix(grad_y.rows, columns);
   const MutMatrix x_of_head = scratch.x.matrix(grad_y.rows, columns);
@@ -69,7 +71,7 @@ void head_product_gradient(Executor& executor, ConstMatrix grad_y, ConstMatrix x
       copy_head(x.slice(first, count), h, x_of_head.slice(first, count));
     });
     weight_gradient(executor, grad_of_head, x_of_head, scratch.partials,
-                    grad_weights.slice(h * columns, columns));
+                    grad_weights.slice(h * columns, columns), precision);
   }
 }
 

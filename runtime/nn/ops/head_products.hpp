@@ -14,10 +14,11 @@ namespace troupe::nn {
 /// y = x times the heads' matrices, for one chunk of rows on the calling thread.
 /// \param x        [n, heads * columns]
 /// \param weights  [heads * columns, columns]: a matrix [out, in] per head, one below the other
-void head_product_rows(ConstMatrix x, ConstMatrix weights, MutMatrix y, Into into);
+void head_product_rows(ConstMatrix x, ConstMatrix weights, MutMatrix y, Into into,
+                       Precision precision = Precision::float32);
 /// grad_x from the gradient of y. The same promises.
 void head_product_backward_rows(ConstMatrix grad_y, ConstMatrix weights, MutMatrix grad_x,
-                                Into into);
+                                Into into, Precision precision = Precision::float32);
 
 struct HeadProductScratch {
   GrowBuffer<float> grad;
@@ -26,7 +27,8 @@ struct HeadProductScratch {
 };
 /// grad_weights, overwritten; as weight_gradient().
 void head_product_gradient(Executor& executor, ConstMatrix grad_y, ConstMatrix x,
-                           HeadProductScratch& scratch, MutMatrix grad_weights);
+                           HeadProductScratch& scratch, MutMatrix grad_weights,
+                           Precision precision = Precision::float32);
 
 /// Share of the new rows behind a gate: 1 / (1 + exp(-gate)).
 float gate_share(float gate);

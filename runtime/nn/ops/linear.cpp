@@ -1,5 +1,7 @@
 #include "runtime/nn/ops/linear.hpp"
 
+#include "runtime/nn/ops/bf16_products.hpp"
+
 #include <algorithm>
 #include <oneapi/dnnl/dnnl.h>
 
@@ -14,7 +16,6 @@ std::size_t row_granule() {
                                                                                             : 48;
   return rows;
 }
-/// Partial weight gradients that are kept at the same time.
 /// Elements that one thread adds up at a time.
 constexpr std::size_t chunk_elements = 16384;
 
@@ -58,6 +59,11 @@ void multiply_padded(ConstMatrix x, Operand b, MutMatrix y, Into into) {
   std::ranges::copy(padded_y.view().flat().first(y_rest.size()), y_rest.data());
 }
 
+bool in_bf16(Precision precision) {
+  TROUPE_ASSERT(precision != Precision::tf32, "products of CPUs in tf32");
+  return precision == Precision::bf16;
+}
+
 }  // namespace
 
 void for_each_chunk(Executor& executor, std::size_t rows,
@@ -68,22 +74,29 @@ void for_each_chunk(Executor& executor, std::size_t rows,
   });
 }
 
-void linear_rows(ConstMatrix x, ConstMatrix weight, MutMatrix y, Into into) {
+void linear_rows(ConstMatrix x, ConstMatrix weight, MutMatrix y, Into into, Precision precision) {
   TROUPE_ASSERT(x.rows == y.rows && x.cols == weight.cols && y.cols == weight.rows, "linear_rows",
                 x.rows, x.cols, weight.rows, weight.cols, y.rows, y.cols);
+  if (in_bf16(precision)) {
+    return bf16_rows(x, {weight, true}, y, into);
+  }
   multiply_padded(x, {weight.data, 'T', weight.cols}, y, into);
 }
 
-void linear_backward_rows(ConstMatrix grad_y, ConstMatrix weight, MutMatrix grad_x, Into into) {
+void linear_backward_rows(ConstMatrix grad_y, ConstMatrix weight, MutMatrix grad_x, Into into,
+                          Precision precision) {
   TROUPE_ASSERT(
       grad_y.rows == grad_x.rows && grad_y.cols == weight.rows && grad_x.cols == weight.cols,
       "linear_backward_rows", grad_y.rows, grad_y.cols, weight.rows, weight.cols, grad_x.rows,
       grad_x.cols);
+  if (in_bf16(precision)) {
+    return bf16_rows(grad_y, {weight, false}, grad_x, into);
+  }
   multiply_padded(grad_y, {weight.data, 'N', weight.cols}, grad_x, into);
 }
 
 void weight_gradient(Executor& executor, ConstMatrix grad_y, ConstMatrix x,
-                     GrowBuffer<float>& partials, MutMatrix grad_weight) {
+                     GrowBuffer<float>& partials, MutMatrix grad_weight, Precision precision) {
   TROUPE_ASSERT(
       grad_y.rows == x.rows && grad_weight.rows == grad_y.cols && grad_weight.cols == x.cols,
       "weight_gradient", grad_y.rows, grad_y.cols, x.rows, x.cols, grad_weight.rows,
@@ -97,8 +110,13 @@ void weight_gradient(Executor& executor, ConstMatrix grad_y, ConstMatrix x,
     for (std::size_t chunk = group * chunks / groups; chunk < end; ++chunk) {
       const std::size_t first = chunk * chunk_rows;
       const std::size_t count = std::min(chunk_rows, x.rows - first);
-      sgemm({grad_y.row(first).data(), 'T', grad_y.cols}, {x.row(first).data(), 'N', x.cols}, count,
-            {sums.row(group).data(), grad_weight.rows, grad_weight.cols}, into);
+      const MutMatrix sum{sums.row(group).data(), grad_weight.rows, grad_weight.cols};
+      if (in_bf16(precision)) {
+        bf16_gradient(grad_y.slice(first, count), x.slice(first, count), sum, into);
+      } else {
+        sgemm({grad_y.row(first).data(), 'T', grad_y.cols}, {x.row(first).data(), 'N', x.cols},
+              count, sum, into);
+      }
       into = Into::add;
     }
   });

@@ -6,6 +6,7 @@
 #include "runtime/base/executor.hpp"
 #include "runtime/base/matrix.hpp"
 #include "runtime/nn/ops/grow_buffer.hpp"
+#include "runtime/nn/ops/precision.hpp"
 
 #include <cstddef>
 #include <functional>
@@ -32,15 +33,22 @@ enum class Into : bool { overwrite, add };
 /// y = x W^T, or y += x W^T. A row's bits do not depend on which or how many other rows there are:
 /// products are made of multiples of 64 rows, of 48 without AVX-512 (the last ones padded), because
 /// oneDNN takes kernels with other bits for few rows (decision 0006).
+///
+/// With Precision::bf16 operands are rounded to words of bfloat16, and sums are float32. A processor
+/// with a unit for such words multiplies them (word_products.hpp), any other one the rounded float32
+/// numbers: as exact, but no faster. These products have at most 512 rows, counted from the first.
 /// \param x       [n, in]
 /// \param weight  [out, in]
 /// \param y [n, out]; must not overlap the others
-void linear_rows(ConstMatrix x, ConstMatrix weight, MutMatrix y, Into into);
+/// \requires `precision` is not tf32, which CPUs do not have
+void linear_rows(ConstMatrix x, ConstMatrix weight, MutMatrix y, Into into,
+                 Precision precision = Precision::float32);
 
 /// grad_x = grad_y W, or += . The same promise as `linear_rows`.
 /// \param grad_y [n, out]
 /// \param grad_x [n, in]
-void linear_backward_rows(ConstMatrix grad_y, ConstMatrix weight, MutMatrix grad_x, Into into);
+void linear_backward_rows(ConstMatrix grad_y, ConstMatrix weight, MutMatrix grad_x, Into into,
+                          Precision precision = Precision::float32);
 
 /// grad_weight = grad_y^T x: partial sums over groups of chunks, which depend on the number of rows
 /// alone, added in group order.
@@ -49,7 +57,8 @@ void linear_backward_rows(ConstMatrix grad_y, ConstMatrix weight, MutMatrix grad
 /// \param partials scratch
 /// \param grad_weight [out, in], overwritten
 void weight_gradient(Executor& executor, ConstMatrix grad_y, ConstMatrix x,
-                     GrowBuffer<float>& partials, MutMatrix grad_weight);
+                     GrowBuffer<float>& partials, MutMatrix grad_weight,
+                     Precision precision = Precision::float32);
 
 /// Adds `bias` [cols] to every row of `y`.
 void add_bias_rows(std::span<const float> bias, MutMatrix y);

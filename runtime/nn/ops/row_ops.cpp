@@ -174,4 +174,14 @@ TROUPE_HOT void l2_normalize_backward_rows(ConstMatrix y, std::span<const float>
   }
 }
 
+void join_columns(ConstMatrix left, ConstMatrix right, MutMatrix out) {
+  TROUPE_ASSERT(
+      left.rows == out.rows && right.rows == out.rows && left.cols + right.cols == out.cols,
+      "joined columns", left.rows, left.cols, right.rows, right.cols, out.rows, out.cols);
+  for (std::size_t r = 0; r < out.rows; ++r) {
+    const auto end = std::ranges::copy(left.row(r), out.row(r).begin()).out;
+    std::ranges::copy(right.row(r), end);
+  }
+}
+
 }  // namespace troupe::nn

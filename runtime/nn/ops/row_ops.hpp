@@ -70,4 +70,7 @@ void l2_normalize_rows(MutMatrix x, std::span<float> lengths);
 /// \param y what l2_normalize_rows made
 void l2_normalize_backward_rows(ConstMatrix y, std::span<const float> lengths, MutMatrix grad);
 
+/// out [n, l + r] = rows of left [n, l], each with that of right [n, r] behind it.
+void join_columns(ConstMatrix left, ConstMatrix right, MutMatrix out);
+
 }  // namespace troupe::nn

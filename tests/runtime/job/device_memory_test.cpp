@@ -174,6 +174,18 @@ TEST(DeviceMemory, BatchesOfTheHostAreCopied) {
   EXPECT_EQ(to_string(memory).find("neighbor lists"), std::string::npos);
 }
 
+/// A hundred nodes at most, once as they go up and once behind their 10 columns of features.
+TEST(DeviceMemory, HasTheLearnedRowsOfABatchForEachRank) {
+  auto job = device_job();
+  job.embedding[device_graph().node_types[0].name].dim = 6;
+  for (const auto& facts :
+       {DeviceFacts{.batches = true}, DeviceFacts{.rows = true}, DeviceFacts{}}) {
+    const auto without = device_memory_of(device_job(), facts);
+    EXPECT_EQ(device_memory_of(job, facts).batches - without.batches,
+              without.ranks * 100 * (6 + 16) * 4 * 5 / 4);
+  }
+}
+
 TEST(DeviceMemory, CopiesOfBatchesForTheHostHaveRowsWhereTheyAreHashed) {
   auto job = device_job();
   job.digest = DigestMode::full;

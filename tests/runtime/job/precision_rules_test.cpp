@@ -49,39 +49,41 @@ TEST(JobPrecision, OtherWordsAreRefused) {
       std::string::npos);
 }
 
-TEST(JobPrecision, ProductsOfCpusAndEmulatedDevicesAreFloat32) {
+TEST(JobPrecision, CpusAndEmulatedDevicesHaveNoProductsInTf32) {
   for (const std::string device : {"cpu", "auto:cpu", "emulated:2", "emulated:1,512MB"}) {
     const auto on = "cluster.device=" + device;
-    EXPECT_EQ(to_string(read_for_device({on, "train.precision=float32"}).problems), "");
-    for (const std::string precision : {"tf32", "bf16"}) {
-      const auto problems =
-          to_string(read_for_device({on, "train.precision=" + precision}).problems);
-      EXPECT_TRUE(
-          problems.starts_with("/train/precision: expected \"float32\" with cluster.device \""))
-          << problems;
-      const bool cpu = device.ends_with("cpu");
-      EXPECT_NE(problems.find(fmt::format("found \"{}\", which is not built yet there; products of "
-                                          "{} are float32; cluster.device \"cuda\" computes others",
-                                          precision, cpu ? "CPUs" : "emulated devices")),
-                std::string::npos)
-          << problems;
+    for (const std::string precision : {"float32", "bf16"}) {
+      EXPECT_EQ(to_string(read_for_device({on, "train.precision=" + precision}).problems), "");
     }
+    const auto problems = to_string(read_for_device({on, "train.precision=tf32"}).problems);
+    EXPECT_TRUE(problems.starts_with(
+        "/train/precision: expected \"float32\" or \"bf16\" with cluster.device \""))
+        << problems;
+    const bool cpu = device.ends_with("cpu");
+    EXPECT_NE(problems.find(fmt::format("found \"tf32\", which no CPU has; products of {} are "
+                                        "float32 or bf16; cluster.device \"cuda\" computes others",
+                                        cpu ? "CPUs" : "emulated devices")),
+              std::string::npos)
+        << problems;
   }
 }
 
 TEST(JobPrecision, AutoIsJudgedOnceItIsDecided) {
   for (const std::string device : {"auto", "auto:cuda", "cuda", "cuda:0,2"}) {
     EXPECT_EQ(
-        to_string(read_for_device({"cluster.device=" + device, "train.precision=bf16"}).problems),
+        to_string(read_for_device({"cluster.device=" + device, "train.precision=tf32"}).problems),
         "");
   }
-  auto job = read_for_device({"cluster.device=auto", "train.precision=bf16"}).job;
+  auto job = read_for_device({"cluster.device=auto", "train.precision=tf32"}).job;
   EXPECT_FALSE(precision_problem(job));
   set_device(job, {.kind = DeviceKind::cuda, .automatic = true});
   EXPECT_FALSE(precision_problem(job));
   set_device(job, {.kind = DeviceKind::cpu, .automatic = true});
   ASSERT_TRUE(precision_problem(job));
-  EXPECT_EQ(precision_problem(job)->expected, "\"float32\" with cluster.device \"auto:cpu\"");
+  EXPECT_EQ(precision_problem(job)->expected,
+            "\"float32\" or \"bf16\" with cluster.device \"auto:cpu\"");
+  job.train.precision = nn::Precision::bf16;
+  EXPECT_FALSE(precision_problem(job));
 }
 
 TEST(JobPrecision, ADeviceThatIsWrongIsTheOnlyProblem) {

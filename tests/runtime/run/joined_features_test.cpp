@@ -1,5 +1,6 @@
 #include "runtime/run/joined_features.hpp"
 
+#include "runtime/nn/ops/cpu_block_ops.hpp"
 #include "tests/runtime/run/learner_support.hpp"
 
 namespace troupe {
@@ -17,7 +18,8 @@ std::shared_ptr<const LearnedInputs> learned_rows(std::size_t rows,
 
 TEST(JoinedFeatures, LearnedColumnsComeAfterThoseOfFeatures) {
   const auto batch = two_nodes({0, 1}, {0, 1});
-  JoinedFeatures joined;
+  nn::CpuBlockOps ops;
+  JoinedFeatures joined(ops);
   ASSERT_OK(joined.join(batch, learned_rows(2, {7, 8, 9, 10, 11, 12})));
   const auto view = joined.views()[0];
   ASSERT_EQ(view.cols, 5U);
@@ -32,7 +34,8 @@ TEST(JoinedFeatures, StandAloneWithoutFeatures) {
   auto batch = two_nodes({0, 1}, {0, 1});
   batch.rows[0].features = Matrix();
   const auto learned = learned_rows(2, {7, 8, 9, 10});
-  JoinedFeatures joined;
+  nn::CpuBlockOps ops;
+  JoinedFeatures joined(ops);
   ASSERT_OK(joined.join(batch, learned));
   EXPECT_EQ(joined.views()[0].data, learned->front().data()) << "not copied";
   ASSERT_OK(joined.join(batch, nullptr));
@@ -41,9 +44,19 @@ TEST(JoinedFeatures, StandAloneWithoutFeatures) {
 
 TEST(JoinedFeatures, AreOfTheBatchsNodes) {
   const auto batch = two_nodes({0, 1}, {0, 1});
-  JoinedFeatures joined;
+  nn::CpuBlockOps ops;
+  JoinedFeatures joined(ops);
   EXPECT_ERROR(joined.join(batch, learned_rows(3, {1, 2, 3})), Errc::failed_precondition,
                "expected those of 2 nodes of type 0");
+}
+
+TEST(JoinedFeatures, OfADeviceAreJoinedThere) {
+  auto batch = two_nodes({0, 1}, {0, 1});
+  batch.on_device = std::make_shared<const BatchOnDevice>();
+  nn::CpuBlockOps ops;
+  JoinedFeatures joined(ops);
+  EXPECT_ERROR(joined.join(batch, learned_rows(2, {7, 8})), Errc::failed_precondition,
+               "and features in the memory that is computed in");
 }
 
 /// The learner's gradients of learned rows against differences of its loss.
