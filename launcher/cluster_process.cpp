@@ -478,8 +478,8 @@ Status ClusterProcess::fill_devices() {
   }
   auto options =
       data_options(plan_->devices, plan_->job, plan_->sample, *plan_->collect, *devices_, ranks);
-  if (hooks_
-          ->own_program) {  // nobody knows how much it takes: at least half of the memory is left to it
+  if (hooks_->own_program) {
+    // What it takes is not known: at least half of the memory is left to it.
     TROUPE_ASSIGN_OR_RETURN(const auto memory, devices_->memory(ranks.front()));
     options.reserved_bytes = std::max(options.reserved_bytes, memory.total / 2);
   }

@@ -132,7 +132,8 @@ Status BatchBuilder::State::merge_shares(std::size_t edge_type) {
     edges.offsets.push_back(offset);
   }
   edges.row_begin.push_back(static_cast<std::uint32_t>(edges.offsets.size() - 1));
-  const HopSectionView ordered{.counts = {}, .neighbours = std::span<const IdT>(neighbours)};
+  HopSectionView ordered;
+  ordered.neighbours = std::span<const IdT>(neighbours);
   for (std::size_t first = 0; first < neighbours.size(); first += longest_run) {
     const auto count = std::min(longest_run, neighbours.size() - first);
     TROUPE_RETURN_IF_ERROR(merge_entries(edge_type, {&ordered, first, count, 0}));
