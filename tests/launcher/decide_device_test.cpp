@@ -176,8 +176,8 @@ TEST(DeviceText, SaysWhatDevicesDoAndWhatTheHostDoes) {
         std::pair{"emulated:2", "device emulated:2: trains, makes batches; products in bf16"}}) {
     Job words = job_on(device);
     words.train.precision = nn::Precision::bf16;
-    const bool learns = words.cluster.device.kind == DeviceKind::emulated;
-    EXPECT_EQ(device_text(words, learns ? all : DevicePlan{}, found_none), text);
+    const bool emulated = words.cluster.device.kind == DeviceKind::emulated;
+    EXPECT_EQ(device_text(words, emulated ? all : DevicePlan{}, found_none), text);
   }
   Job links = job_on("emulated:1");
   links.task.kind = "link";
