@@ -108,7 +108,7 @@ TEST_F(Embed, OnDevicesItsWeightsHaveTheSameBits) {
   expect_same(on_devices("device-processes", processes), "no");
 
   const auto without = on_devices("device-none", {});
-  EXPECT_EQ(without.exit_code, 1) << without.out;
+  EXPECT_EQ(without.exit_code, 3) << without.out;
   EXPECT_NE(without.err.find("rank 0: expected a device, found a CPU"), std::string::npos)
       << without.err;
 }
