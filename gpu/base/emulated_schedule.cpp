@@ -100,9 +100,11 @@ Status EmulatedSchedule::run_until(const EmulatedEvent& event) {
   std::unique_lock running(running_);
   auto give_up = SteadyClock::now() + longest_wait_for_peer;
   while (!*event) {
+    // Asked before the step: a peer that is ready in between is found by the next one.
+    const bool at_peer = waits_for_peer();
     if (step()) {
       give_up = SteadyClock::now() + longest_wait_for_peer;
-    } else if (waits_for_peer() && SteadyClock::now() < give_up) {
+    } else if (at_peer && SteadyClock::now() < give_up) {
       running.unlock();  // what the peer waits for may be work of this device
       std::this_thread::sleep_for(between_looks);
       running.lock();
@@ -120,9 +122,14 @@ bool EmulatedSchedule::run_one() {
 
 Status EmulatedSchedule::run_all() {
   const std::lock_guard running(running_);
-  while (step()) {
-  }
-  return idle() ? ok_status() : Status(nothing_can_run());
+  do {
+    while (step()) {
+    }
+    if (idle()) {
+      return ok_status();
+    }
+  } while (step());  // a peer may have been ready in between
+  return nothing_can_run();
 }
 
 }  // namespace troupe::gpu

@@ -314,6 +314,26 @@ TEST(EmulatedSchedule, WhoWaitsForAPeerThatIsLateGetsNoError) {
   EXPECT_OK(schedule.run_until(end));
 }
 
+/// Streams that the schedule looks through after the one whose peer gets ready meanwhile.
+TEST(EmulatedSchedule, IsNotStuckWhenAPeerGetsReadyWhileItLooksForWork) {
+  for (int round = 0; round < 300; ++round) {
+    EmulatedSchedule schedule(1);
+    const auto stream = schedule.add_stream();
+    for (int idle = 0; idle < 2000; ++idle) {
+      schedule.add_stream();
+    }
+    const auto peer = std::make_shared<std::atomic<bool>>(false);
+    schedule.wait_for_peer(stream, peer);
+    const auto end = schedule.record(stream);
+    std::jthread late([peer, round] {
+      std::this_thread::sleep_for(std::chrono::microseconds(round));
+      *peer = true;
+    });
+    ASSERT_OK(schedule.run_until(end)) << round;
+    ASSERT_OK(schedule.run_all());
+  }
+}
+
 TEST(EmulatedSchedule, AWaitThatNobodyBringsAboutIsStillAnError) {
   EmulatedSchedule schedule(1);
   const auto stream = schedule.add_stream();
