@@ -19,7 +19,8 @@ struct DataPath {
   std::vector<std::shared_ptr<const Replicas>> servers = {};
   /// Samples here, with options that do not travel, beside `servers`; null: any of `samplers` can.
   caf::actor own = {};
-  /// Actors that those above ask: all of a path end together, and it starts anew where one is lost.
+  /// Actors that those above send requests to: all of a path end together, and the path restarts where one
+  /// is lost.
   std::vector<caf::actor> behind = {};
 };
 using SpawnDataPath = std::function<DataPath()>;

@@ -36,7 +36,7 @@ struct DeviceSamplerOptions {
 /// | Ref<ReadsAhead>   | none            | sent on to the collector                           |
 /// Back-pressure: at most 2048 batches wait, those at the collector included; the next gets `overloaded`
 /// Ordering:  batches are made one after the other, as they were asked for, or as their rows are staged
-/// Peer loss: of the collector; the data path ends with it and starts anew (batch_client.hpp)
+/// Peer loss: of the collector; the data path ends with it and restarts (batch_client.hpp)
 caf::actor spawn_device_sampler(caf::actor_system& system, DeviceSamplerOptions options);
 
 }  // namespace troupe

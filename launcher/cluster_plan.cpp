@@ -116,13 +116,15 @@ std::vector<PartId> owners_of(const LinkList& links, const ClusterPlan& plan) {
   const bool in = plan.job.sample.edge_dir == EdgeDir::in;
   std::vector<PartId> owners;
   owners.reserve(links.size());
-  for (std::uint64_t i = 0; i < links.size(); ++i) {
-    SplitInfo::LinkRole role{.edge_type = links.edge_type_at(i)};
+  for (const LinkGroup& group : links.groups_or_all()) {
+    SplitInfo::LinkRole role{.edge_type = group.edge_type};
     role.pairs_of = links.pairs_of();
     const auto type = end_types_of(*plan.graph, role);
-    const auto link = links.at(i);
-    owners.push_back(in ? plan.book->owner(type.destination, link.destination)
-                        : plan.book->owner(type.source, link.source));
+    for (std::uint64_t i = group.first; i < group.first + group.count; ++i) {
+      const auto link = links.at(i);
+      owners.push_back(in ? plan.book->owner(type.destination, link.destination)
+                          : plan.book->owner(type.source, link.source));
+    }
   }
   return owners;
 }

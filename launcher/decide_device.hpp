@@ -22,14 +22,14 @@ Status check_precision(const Job& job, const gpu::FoundDevices& here);
 /// The same of this host; where all ranks are on it (`launch` "simulate" and "local") check_bf16(), too.
 Status check_precision(const Job& job);
 
+/// What oneDNN finds in a processor.
+struct Bf16Kernels {
+  bool unit = false;         ///< nn::has_bf16_unit()
+  std::string_view vectors;  ///< nn::matrix_kernels()
+};
 /// Whether the processor of a host with ranks computes their products, where that is bfloat16 on CPUs or
 /// on emulated devices.
-/// \param kernels  of the processor: nn::matrix_kernels(), nn::has_bf16_unit()
 /// \errors failed_precondition: it has no unit for that, with what is missing
-struct Bf16Kernels {
-  bool unit = false;
-  std::string_view vectors;
-};
 Status check_bf16(const Job& job, std::string_view host, const Bf16Kernels& kernels);
 /// As this host's processor is.
 Status check_bf16(const Job& job, std::string_view host);

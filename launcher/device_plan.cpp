@@ -164,10 +164,11 @@ std::string device_text(const Job& job, const DevicePlan& plan, const gpu::Found
                             ? std::string()
                             : fmt::format("products in {}", nn::to_string(precision));
   const auto after = products.empty() ? std::string() : "; " + products;
+  if (!plan.learns && choice.automatic) {
+    return fmt::format("device {}: not used{}", device, after);
+  }
   if (!plan.learns) {
-    return choice.automatic   ? fmt::format("device {}: not used{}", device, after)
-           : products.empty() ? std::string()
-                              : fmt::format("device {}: {}", device, products);
+    return products.empty() ? std::string() : fmt::format("device {}: {}", device, products);
   }
   std::string by_host;
   if (!plan.batches) {

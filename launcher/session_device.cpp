@@ -4,6 +4,7 @@
 #include "launcher/program_device.hpp"
 #include "launcher/session_state.hpp"
 
+#include <algorithm>
 #include <fmt/format.h>
 
 namespace troupe {
@@ -24,19 +25,16 @@ std::vector<Rank> ranks_of_host(const Session::State& state) {
 }
 
 /// Vectors that the ranks' devices cannot exchange: down, over the links, and up again.
-Result<std::uint64_t> reduce_on_host(Session& session, gpu::ProgramStream& stream,
-                                     const Contribute& request) {
+Status reduce_on_host(Session& session, gpu::ProgramStream& stream, const Contribute& request) {
   const auto there = request.vector;
   std::vector<float> values(there.size());
   TROUPE_RETURN_IF_ERROR(stream.download(there.data(), values.data(), there.size_bytes()));
-  std::uint64_t weight = request.weight;
   if (request.what == Collective::device_mean) {
-    TROUPE_ASSIGN_OR_RETURN(weight, session.all_reduce_mean(values, request.weight));
+    TROUPE_RETURN_IF_ERROR(session.all_reduce_mean(values, request.weight));
   } else {
     TROUPE_RETURN_IF_ERROR(session.all_reduce(values));
   }
-  TROUPE_RETURN_IF_ERROR(stream.upload(values.data(), there.data(), there.size_bytes()));
-  return weight;
+  return stream.upload(values.data(), there.data(), there.size_bytes());
 }
 
 /// One rank: the vector stays where it is.
@@ -164,9 +162,7 @@ Result<std::uint64_t> SessionDevice::reduce(const Contribute& request, void* str
   if (alone) {
     TROUPE_RETURN_IF_ERROR(s.keep(reduce_alone(on, request)));
   } else if (!s.exchanges) {
-    Session& session = *s.session;
-    auto done = reduce_on_host(session, on, request);
-    TROUPE_RETURN_IF_ERROR(s.keep(done ? ok_status() : Status(done.error())));
+    TROUPE_RETURN_IF_ERROR(s.keep(reduce_on_host(*s.session, on, request)));
   }
   return (*agreed)->weight;
 }

@@ -35,7 +35,7 @@ class EmulatedSchedule {
   /// What is launched in `stream` from now on runs after the event.
   void wait(std::size_t stream, EmulatedEvent event);
   /// The same for an event that work elsewhere brings about: of another device, say. Until it happens the
-  /// stream cannot go on: run_until() waits two seconds for it, then ends with an error.
+  /// stream stands still: run_until() waits two seconds for it, then ends with an error.
   void wait_for_peer(std::size_t stream, EmulatedEvent event);
   std::uint64_t waits() const { return waits_; }
 

@@ -1,7 +1,10 @@
 #include "gpu/base/cuda_stream.cuh"
 #include "gpu/run/stream_for_program.hpp"
 
+#include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace troupe::gpu {

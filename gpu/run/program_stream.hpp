@@ -41,7 +41,8 @@ class ProgramStream {
   /// values = (0 + values) / divisor: the mean over ranks where there is one. Waits.
   /// \errors cuda_failure
   virtual Status mean_of_one(std::span<float> values, float divisor) = 0;
-  /// Keeps `what` until all that is in `theirs` now is done, and looks what need not be kept any more.
+  /// Keeps `what` until all that is in `theirs` now is done. Objects of earlier calls whose work is done are
+  /// released.
   /// \errors as follow()
   virtual Status keep(std::shared_ptr<const void> what, void* theirs) = 0;
 };

@@ -83,6 +83,10 @@ class LinkList {
   EdgeTypeId edge_type() const { return edge_type_; }  ///< that of the first group, where there are
   /// Empty: all links are of edge_type().
   const std::vector<LinkGroup>& groups() const { return groups_; }
+  /// The same, with one group of all links where there are none.
+  std::vector<LinkGroup> groups_or_all() const {
+    return groups_.empty() ? std::vector{LinkGroup{edge_type_, 0, size()}} : groups_;
+  }
   /// \requires groups that follow each other and have all links
   LinkList in_groups(std::vector<LinkGroup> groups) const {
     auto list = *this;

@@ -136,11 +136,7 @@ Result<std::optional<RolePairs>> given_pairs(const Job& job, const PartitionedSt
   if (!job.eval.negative_files.contains(role) && !job.eval.candidate_files.contains(role)) {
     return std::optional<RolePairs>();
   }
-  auto groups = links.groups();
-  const bool several = !groups.empty();
-  if (!several) {
-    groups.push_back({links.edge_type(), 0, links.size()});
-  }
+  auto groups = links.groups_or_all();
   RolePairs all;
   RowIds ends;
   for (std::size_t t = 0; t < groups.size(); ++t) {
@@ -159,7 +155,7 @@ Result<std::optional<RolePairs>> given_pairs(const Job& job, const PartitionedSt
   }
   const auto rows = Segment::of(std::move(ends));
   all.list = LinkList(links.edge_type(), rows.as<std::uint64_t>(), 4, {}, {}, {rows.owner});
-  if (several) {
+  if (!links.groups().empty()) {
     all.list = all.list.in_groups(std::move(groups));
   }
   return std::optional(std::move(all));

@@ -106,6 +106,15 @@ Status BatchBuilder::State::merge_entries(std::size_t edge_type, const Run& run)
   return ok_status();
 }
 
+/// The same for all entries of an answer, in pieces.
+Status BatchBuilder::State::merge_answer(std::size_t edge_type, const HopSectionView& answer) {
+  for (std::size_t first = 0; first < answer.neighbours.size(); first += longest_run) {
+    const auto count = std::min(longest_run, answer.neighbours.size() - first);
+    TROUPE_RETURN_IF_ERROR(merge_entries(edge_type, {&answer, first, count, 0}));
+  }
+  return ok_status();
+}
+
 /// Puts the entries of several answers in frontier order, then numbers them in one pass: entries that
 /// follow each other in one answer are few.
 template <class IdT>
@@ -134,11 +143,7 @@ Status BatchBuilder::State::merge_shares(std::size_t edge_type) {
   edges.row_begin.push_back(static_cast<std::uint32_t>(edges.offsets.size() - 1));
   HopSectionView ordered;
   ordered.neighbours = std::span<const IdT>(neighbours);
-  for (std::size_t first = 0; first < neighbours.size(); first += longest_run) {
-    const auto count = std::min(longest_run, neighbours.size() - first);
-    TROUPE_RETURN_IF_ERROR(merge_entries(edge_type, {&ordered, first, count, 0}));
-  }
-  return ok_status();
+  return merge_answer(edge_type, ordered);
 }
 
 /// The answer along an edge type that has the lists of the whole frontier; null: there are several.
@@ -163,10 +168,7 @@ Result<bool> BatchBuilder::State::merge_whole(std::size_t edge_type) {
   std::inclusive_scan(answer->counts.begin(), answer->counts.end(),
                       edges.offsets.begin() + static_cast<std::ptrdiff_t>(before), std::plus{},
                       edges.offsets[before - 1]);
-  for (std::size_t first = 0; first < answer->neighbours.size(); first += longest_run) {
-    const auto count = std::min(longest_run, answer->neighbours.size() - first);
-    TROUPE_RETURN_IF_ERROR(merge_entries(edge_type, {answer, first, count, 0}));
-  }
+  TROUPE_RETURN_IF_ERROR(merge_answer(edge_type, *answer));
   edges.row_begin.push_back(static_cast<std::uint32_t>(edges.offsets.size() - 1));
   return true;
 }

@@ -130,6 +130,7 @@ struct BatchBuilder::State {
     nodes.trees.resize(nodes.ids.size(), tree);
   }
   Status merge_entries(std::size_t edge_type, const Run& run);
+  Status merge_answer(std::size_t edge_type, const HopSectionView& answer);
   const HopSectionView* whole_answer(std::size_t edge_type) const;
   Result<bool> merge_whole(std::size_t edge_type);
   template <class IdT>
