@@ -256,10 +256,10 @@ class HopStretches {
   /// Finds what is excluded of the stretches of a group. Choices that do not read entries see those that
   /// are left; of the first list of a section they see the rest that is requested.
   Status leave_out(std::size_t first, std::span<Stretch> group) {
+    left_out_.find(first, group);
     for (std::size_t i = 0; i < group.size(); ++i) {
       auto& stretch = group[i];
-      const auto excluded =
-          left_out_.find(first + i, stretch.first_entry, stretch.first_entry + stretch.entries);
+      const auto excluded = left_out_.positions(first + i);
       const std::uint64_t left = stretch.entries - excluded.size();
       const std::uint64_t skipped = first + i == 0 ? section_.first_position : 0;
       if (skipped > left) {
@@ -272,7 +272,8 @@ class HopStretches {
         continue;
       }
       stretch.entries = static_cast<std::uint32_t>(left - skipped);
-      stretch.first_entry += excluded.empty() || skipped == 0 ? skipped : left_out_.skip(skipped);
+      stretch.first_entry +=
+          excluded.empty() || skipped == 0 ? skipped : left_out_.skip(0, skipped);
     }
     return ok_status();
   }

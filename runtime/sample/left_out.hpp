@@ -4,6 +4,7 @@
 /// only.
 #include "runtime/base/pooled_vector.hpp"
 #include "runtime/graph/part.hpp"
+#include "runtime/sample/choice/choice.hpp"
 #include "runtime/sample/hop_request.hpp"
 #include "runtime/sample/links/list_search.hpp"
 
@@ -11,7 +12,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <utility>
 #include <vector>
 
 namespace troupe {
@@ -36,7 +36,7 @@ class TruePositions {
 };
 
 /// Finds the entries that are left out of a section's lists.
-/// Lifecycle: find() for the places of a frontier in ascending order; then the rest
+/// Lifecycle: find() for the groups of a frontier in order; then the rest
 /// Threads:   one at a time. Borrows its arguments
 class LeftOut {
  public:
@@ -54,35 +54,40 @@ class LeftOut {
     return found == rows_.end() || found->place >= end;
   }
 
-  /// Positions in the stretch [begin, end), that of the node at `place`, which are left out; ascending.
-  std::span<const std::uint32_t> find(std::size_t place, std::uint64_t begin, std::uint64_t end) {
-    while (next_ < excluded_.size() && excluded_[next_].place < place) {
+  /// Finds what is left out of the stretches of the nodes from the place `first` on.
+  void find(std::size_t first, std::span<const Stretch> group) {
+    while (next_ < excluded_.size() && excluded_[next_].place < first) {
       ++next_;
     }
-    Row row{place, {}};
-    for (; next_ < excluded_.size() && excluded_[next_].place == place; ++next_) {
-      search_.find(begin, end, excluded_[next_].neighbour, row.positions);
+    const std::size_t begin = next_;
+    searches_.clear();
+    for (; !nothing_before(first + group.size()); ++next_) {
+      const auto& stretch = group[excluded_[next_].place - first];
+      searches_.push_back({.begin = stretch.first_entry,
+                           .end = stretch.first_entry + stretch.entries,
+                           .node = excluded_[next_].neighbour});
     }
-    if (row.positions.empty()) {
-      return {};
+    search_.start(searches_);
+    for (std::size_t i = 0; i < searches_.size(); ++i) {
+      add(excluded_[begin + i].place, searches_[i]);
     }
-    std::ranges::sort(row.positions);
-    return rows_.emplace_back(std::move(row)).positions;
   }
 
-  /// Lets the stretch that was searched last begin behind so many of the entries that are left.
+  /// Lets the stretch of a place begin behind so many of the entries that are left.
+  /// \requires find() has found some for it
   /// \returns the position where it begins
-  std::uint64_t skip(std::uint64_t kept) {
-    auto& positions = rows_.back().positions;
-    const auto begin = static_cast<std::uint32_t>(TruePositions(positions)(kept));
-    std::erase_if(positions, [begin](std::uint32_t position) { return position < begin; });
-    for (auto& position : positions) {
-      position -= begin;
+  std::uint64_t skip(std::size_t place, std::uint64_t kept) {
+    const auto row = std::ranges::lower_bound(rows_, place, {}, &Row::place);
+    const auto begin = static_cast<std::uint32_t>(TruePositions(of(*row))(kept));
+    for (; row->begin < row->end && positions_[row->begin] < begin; ++row->begin) {
+    }
+    for (std::size_t i = row->begin; i < row->end; ++i) {
+      positions_[i] -= begin;
     }
     return begin;
   }
 
-  /// What find() found for a place.
+  /// What find() found for a place: positions in its stretch, ascending. Valid until the next find().
   std::span<const std::uint32_t> positions(std::size_t place) {
     if (at_ > 0 && rows_[at_ - 1].place >= place) {  // back to the beginning of a group
       const auto found = std::ranges::lower_bound(rows_, place, {}, &Row::place);
@@ -91,9 +96,8 @@ class LeftOut {
     while (at_ < rows_.size() && rows_[at_].place < place) {
       ++at_;
     }
-    return at_ < rows_.size() && rows_[at_].place == place
-               ? std::span<const std::uint32_t>(rows_[at_].positions)
-               : std::span<const std::uint32_t>();
+    return at_ < rows_.size() && rows_[at_].place == place ? of(rows_[at_])
+                                                           : std::span<const std::uint32_t>();
   }
 
   /// Positions of the first `count` entries that are left at a place; nothing where all are.
@@ -110,13 +114,35 @@ class LeftOut {
  private:
   struct Row {
     std::size_t place;
-    std::vector<std::uint32_t> positions;
+    std::size_t begin;  ///< Of positions_
+    std::size_t end;
   };
+
+  std::span<const std::uint32_t> of(const Row& row) const {
+    return std::span(positions_).subspan(row.begin, row.end - row.begin);
+  }
+
+  /// Adds what a search of a place's list finds; those of a place come one after the other.
+  void add(std::size_t place, const ListSearch::Search& search) {
+    const std::size_t before = positions_.size();
+    search_.add_positions(search, positions_);
+    if (positions_.size() == before) {
+      return;
+    }
+    if (rows_.empty() || rows_.back().place != place) {
+      rows_.push_back({place, before, positions_.size()});
+      return;
+    }
+    rows_.back().end = positions_.size();
+    std::ranges::sort(std::span(positions_).subspan(rows_.back().begin));
+  }
 
   std::span<const ExcludedEdges> excluded_;
   ListSearch search_;
-  std::size_t next_ = 0;  ///< Of excluded_
-  PooledVector<Row> rows_;
+  std::size_t next_ = 0;                      ///< Of excluded_
+  std::vector<ListSearch::Search> searches_;  ///< Of one group
+  PooledVector<Row> rows_;                    ///< Places of which something is left out, ascending
+  PooledVector<std::uint32_t> positions_;
   std::size_t at_ = 0;  ///< Of rows_
   PooledVector<std::uint32_t> kept_;
 };

@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 namespace troupe {
 namespace {
@@ -94,8 +95,8 @@ Result<EdgesThere> has_edges(const Part& part, const HasEdges& request) {
   }
   const auto& nodes = part.nodes_of(in ? edges.destination_type : edges.source_type);
   const ListSearch search(part.nodes_of(edges.neighbour_type(dir)), lists);
-  EdgesThere there;
-  there.has.reserve(request.nodes.size());
+  std::vector<ListSearch::Search> searches;
+  searches.reserve(request.nodes.size());
   for (std::size_t i = 0; i < request.nodes.size(); ++i) {
     if (!nodes.owns(request.nodes[i])) {
       return cannot_say(part, Errc::invalid_argument,
@@ -103,8 +104,15 @@ Result<EdgesThere> has_edges(const Part& part, const HasEdges& request) {
                                     raw(nodes.first), raw(nodes.first) + nodes.count));
     }
     const auto row = nodes.local(request.nodes[i]);
-    there.has.push_back(
-        search.has(lists.offsets[row], lists.offsets[row + 1], request.neighbours[i]) ? 1 : 0);
+    searches.push_back({.begin = lists.offsets[row],
+                        .end = lists.offsets[row + 1],
+                        .node = request.neighbours[i]});
+  }
+  search.start(searches);
+  EdgesThere there;
+  there.has.reserve(searches.size());
+  for (const auto& started : searches) {
+    there.has.push_back(search.found(started) ? 1 : 0);
   }
   return there;
 }

@@ -1,9 +1,20 @@
 #include "runtime/sample/links/list_search.hpp"
 
 #include <algorithm>
-#include <cstddef>
 
 namespace troupe {
+namespace {
+
+/// Of the first entry in [begin, end) whose original id is `wanted` or higher.
+struct OpenSearch {
+  std::uint64_t begin;
+  std::uint64_t end;
+  std::uint64_t wanted;
+  std::size_t number;
+  std::uint64_t middle() const { return begin + (end - begin) / 2; }
+};
+
+}  // namespace
 
 std::optional<std::uint64_t> ListSearch::original_id(NodeId node) const {
   if (nodes_.owns(node)) {
@@ -16,48 +27,57 @@ std::optional<std::uint64_t> ListSearch::original_id(NodeId node) const {
   return nodes_.halo_original_ids[static_cast<std::size_t>(found - nodes_.halo_ids.begin())];
 }
 
-std::optional<std::uint64_t> ListSearch::lower_bound(std::uint64_t begin, std::uint64_t end,
-                                                     NodeId node) const {
-  const auto wanted = original_id(node);
-  if (!lists_.times.empty() || !wanted) {
-    return std::nullopt;
-  }
-  while (begin < end) {
-    const std::uint64_t middle = begin + (end - begin) / 2;
-    const auto there = original_id(lists_.neighbours[middle]);
-    if (!there) {
-      return std::nullopt;
-    }
-    if (*there < *wanted) {
-      begin = middle + 1;
-    } else {
-      end = middle;
+void ListSearch::start(std::span<Search> searches) const {
+  std::vector<OpenSearch> open;
+  open.reserve(searches.size());
+  for (std::size_t i = 0; i < searches.size(); ++i) {
+    auto& search = searches[i];
+    search.from = search.begin;
+    const auto wanted = lists_.times.empty() ? original_id(search.node) : std::nullopt;
+    search.sorted = wanted.has_value();
+    if (wanted && search.begin < search.end) {
+      open.push_back({search.begin, search.end, *wanted, i});
     }
   }
-  return begin;
-}
-
-void ListSearch::find(std::uint64_t begin, std::uint64_t end, NodeId node,
-                      std::vector<std::uint32_t>& positions) const {
-  const auto sorted_from = lower_bound(begin, end, node);
   lists_.neighbours.visit([&](auto ids) {
-    for (std::uint64_t at = sorted_from.value_or(begin); at < end; ++at) {
-      if (ids[at] == raw(node)) {
-        positions.push_back(static_cast<std::uint32_t>(at - begin));
-      } else if (sorted_from) {
-        return;
+    for (const auto& search : open) {
+      __builtin_prefetch(&ids[search.middle()]);
+    }
+    while (!open.empty()) {
+      for (const auto& search : open) {
+        if (const NodeId there{ids[search.middle()]}; nodes_.owns(there)) {
+          __builtin_prefetch(&nodes_.original_ids[nodes_.local(there)]);
+        }
       }
+      std::size_t still_open = 0;
+      for (auto search : open) {
+        const auto middle = search.middle();
+        const auto there = original_id(NodeId{ids[middle]});
+        if (!there) {
+          searches[search.number].sorted = false;
+          continue;
+        }
+        (*there < search.wanted ? search.begin : search.end) =
+            *there < search.wanted ? middle + 1 : middle;
+        if (search.begin == search.end) {
+          searches[search.number].from = search.begin;
+          continue;
+        }
+        __builtin_prefetch(&ids[search.middle()]);
+        open[still_open++] = search;
+      }
+      open.resize(still_open);
     }
   });
 }
 
-bool ListSearch::has(std::uint64_t begin, std::uint64_t end, NodeId node) const {
-  if (const auto at = lower_bound(begin, end, node)) {
-    return *at < end && lists_.neighbours[*at] == node;
+bool ListSearch::found(const Search& search) const {
+  if (search.sorted) {
+    return search.from < search.end && lists_.neighbours[search.from] == search.node;
   }
   return lists_.neighbours.visit([&](auto ids) {
-    const auto list = ids.subspan(begin, end - begin);
-    return std::ranges::find(list, raw(node)) != list.end();
+    const auto list = ids.subspan(search.from, search.end - search.from);
+    return std::ranges::find(list, raw(search.node)) != list.end();
   });
 }
 

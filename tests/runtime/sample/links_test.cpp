@@ -6,6 +6,8 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <iterator>
+#include <random>
 
 namespace troupe {
 namespace {
@@ -369,10 +371,13 @@ TEST(ListSearch, FindsParallelEdgesInOrderedAndInTimedLists) {
       const auto row = part.nodes[0].local(cut.global(0));
       const ListSearch search(part.nodes[0], lists);
       const auto find = [&](std::uint64_t original) {
+        ListSearch::Search one{.begin = lists.offsets[row],
+                               .end = lists.offsets[row + 1],
+                               .node = cut.global(original)};
+        search.start({&one, 1});
         std::vector<std::uint32_t> positions;
-        search.find(lists.offsets[row], lists.offsets[row + 1], cut.global(original), positions);
-        EXPECT_EQ(search.has(lists.offsets[row], lists.offsets[row + 1], cut.global(original)),
-                  !positions.empty());
+        search.add_positions(one, positions);
+        EXPECT_EQ(search.found(one), !positions.empty());
         return positions;
       };
       using Positions = std::vector<std::uint32_t>;
@@ -381,6 +386,53 @@ TEST(ListSearch, FindsParallelEdgesInOrderedAndInTimedLists) {
       EXPECT_EQ(find(8), timed ? Positions{2} : Positions{5});
       EXPECT_EQ(find(2), Positions{});
       EXPECT_EQ(find(7), Positions{});
+    }
+  }
+}
+
+// All lists of a part are searched for all nodes at once, and parts of them; a plain scan says where they are.
+TEST(ListSearch, ManyAtOnceFindWhatAScanFinds) {
+  constexpr std::uint64_t nodes = 23;
+  std::mt19937_64 random(7);
+  std::vector<TestEdge> edges;
+  for (int e = 0; e < 200; ++e) {
+    edges.push_back({random() % nodes, random() % nodes / 2});  // half of the lists are empty
+  }
+  for (const bool timed : {false, true}) {
+    auto graph = testing::plain_graph(nodes, edges);
+    if (timed) {
+      std::generate_n(std::back_inserter(graph.edges[0].times), edges.size(),
+                      [&] { return static_cast<std::int64_t>(random() % 9); });
+    }
+    for (const std::uint32_t parts : {1U, 2U, 3U}) {
+      const auto cut = cut_graph(graph, parts);
+      for (const auto& part : cut.parts) {
+        const auto& lists = part->edges[0].in;
+        const ListSearch search(part->nodes[0], lists);
+        std::vector<ListSearch::Search> searches{{}};  // one of no entries
+        for (std::uint64_t row = 0; row < part->nodes[0].count; ++row) {
+          for (std::uint64_t node = 0; node < nodes; ++node) {
+            const auto begin = lists.offsets[row];
+            const auto end = lists.offsets[row + 1];
+            searches.push_back({.begin = begin, .end = end, .node = cut.global(node)});
+            searches.push_back(
+                {.begin = begin + (end - begin) / 2, .end = end, .node = cut.global(node)});
+          }
+        }
+        search.start(searches);
+        for (const auto& one : searches) {
+          std::vector<std::uint32_t> expected;
+          for (std::uint64_t at = one.begin; at < one.end; ++at) {
+            if (lists.neighbours[at] == one.node) {
+              expected.push_back(static_cast<std::uint32_t>(at - one.begin));
+            }
+          }
+          std::vector<std::uint32_t> positions;
+          search.add_positions(one, positions);
+          ASSERT_EQ(positions, expected);
+          ASSERT_EQ(search.found(one), !expected.empty());
+        }
+      }
     }
   }
 }
