@@ -1,6 +1,7 @@
 # troupe_room(NAME [OPTIMIZE n] [SINGLE] DEPENDS ... [PRECOMPILE <headers>... | PRECOMPILED TARGET] [SOURCES ...]): static
 # library troupe_NAME from all sources of the calling folder. OPTIMIZE: optimization level, default 1; 2 and 3 are for rooms
-# that batches, rows and products pass through. TROUPE_OPTIMIZE caps the levels. SINGLE: sources are compiled one by one, for
+# that batches, rows and products pass through. TROUPE_OPTIMIZE caps the levels; below 3 those of level 2 have 1, which takes
+# two thirds of the time to compile. SINGLE: sources are compiled one by one, for
 # a room where g++ inlines too little in a large unit. PRECOMPILE: heavy headers that most of its sources include;
 # PRECOMPILED: target whose precompiled headers it takes, default troupe_base (docs/traps.md has their cost). SOURCES:
 # instead of the folder's.
@@ -86,7 +87,9 @@ endfunction()
 function(troupe_optimize TARGET)
   set(level 1 ${ARGN})
   list(GET level -1 level)
-  if(level GREATER TROUPE_OPTIMIZE)
+  if(level EQUAL 2 AND TROUPE_OPTIMIZE LESS 3)
+    set(level 1)
+  elseif(level GREATER TROUPE_OPTIMIZE)
     set(level ${TROUPE_OPTIMIZE})
   endif()
   target_compile_options(${TARGET} PRIVATE -O${level})
@@ -120,11 +123,27 @@ function(troupe_room NAME)
   endif()
 endfunction()
 
+# Where tests make their files. Stores flush each of theirs, which takes milliseconds on a disk and nothing in memory. Not for
+# entries with the label slow, whose files are large, nor SCRATCH_ON_DISK, which look at /dev/shm itself.
+set(scratch "")
+if(EXISTS /dev/shm)
+  file(STRINGS /proc/mounts shared_memory REGEX "^[^ ]+ /dev/shm tmpfs ")
+  execute_process(COMMAND df --output=avail -k /dev/shm OUTPUT_VARIABLE free ERROR_QUIET)
+  string(REGEX MATCH "[0-9]+" free "${free}")
+  if(shared_memory AND NOT shared_memory MATCHES "noexec" AND free GREATER 4194304)
+    set(scratch /dev/shm)
+  endif()
+endif()
+set(TROUPE_TEST_SCRATCH "${scratch}" CACHE PATH "Folder of the tests' files; empty: the system's for temporary ones")
+
 # Ctest entry of a test program: the tests that the GoogleTest filter selects, in one process. Their counts and the
 # reasons of skipped ones go to test-records/ENTRY.txt, which ./bootstrap sums up.
 function(troupe_test_entry ENTRY PROGRAM FILTER)
-  cmake_parse_arguments(ARG "" "TIMEOUT;PROCESSORS" "LABELS;ENVIRONMENT" ${ARGN})
+  cmake_parse_arguments(ARG "SCRATCH_ON_DISK" "TIMEOUT;PROCESSORS" "LABELS;ENVIRONMENT" ${ARGN})
   string(REGEX REPLACE "[^A-Za-z0-9_]" "-" file ${ENTRY})
+  if(TROUPE_TEST_SCRATCH AND NOT ARG_SCRATCH_ON_DISK AND NOT "slow" IN_LIST ARG_LABELS)
+    list(APPEND ARG_ENVIRONMENT "TMPDIR=${TROUPE_TEST_SCRATCH}")
+  endif()
   add_test(NAME ${ENTRY} COMMAND ${PROGRAM} --gtest_filter=${FILTER})
   set_tests_properties(${ENTRY} PROPERTIES TIMEOUT 3600 PROCESSORS ${ARG_PROCESSORS} LABELS "${ARG_LABELS}"
     ENVIRONMENT "TROUPE_TEST_RECORD=${PROJECT_BINARY_DIR}/test-records/${file}.txt;TROUPE_TEST_SECONDS=${ARG_TIMEOUT};${ARG_ENVIRONMENT}")
@@ -133,7 +152,7 @@ endfunction()
 # troupe_test(NAME ...): program of the folder's *_test.cpp and its ctest entries: GROUPS are filters with one each.
 # CAF_THREADS is the filter of tests on CAF's own threads: ThreadSanitizer cannot see its locks (docs/traps.md).
 function(troupe_test NAME)
-  cmake_parse_arguments(ARG "" "TIMEOUT;PROCESSORS;PRECOMPILED;CAF_THREADS" "DEPENDS;LABELS;GROUPS" ${ARGN})
+  cmake_parse_arguments(ARG "SCRATCH_ON_DISK" "TIMEOUT;PROCESSORS;PRECOMPILED;CAF_THREADS" "DEPENDS;LABELS;GROUPS" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*_test.cpp)
   if(NOT sources)
     return()
@@ -158,6 +177,9 @@ function(troupe_test NAME)
   target_link_libraries(${NAME} PRIVATE troupe_test_main troupe_test_support ${ARG_DEPENDS})
   target_precompile_headers(${NAME} REUSE_FROM ${ARG_PRECOMPILED})
   set(properties TIMEOUT ${ARG_TIMEOUT} PROCESSORS ${ARG_PROCESSORS} LABELS ${ARG_LABELS})
+  if(ARG_SCRATCH_ON_DISK)
+    list(PREPEND properties SCRATCH_ON_DISK)
+  endif()
   set(grouped "")
   foreach(group IN LISTS ARG_GROUPS)
     string(REGEX REPLACE ":.*|[*]" "" first ${group})

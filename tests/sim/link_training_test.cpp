@@ -145,19 +145,21 @@ TEST_F(LinkTraining, DevicesHaveTheBitsOfTheCpu) {
       {"task.decoder.kind=distmult", "train.loss=self_adversarial", "eval.mode=sampled"},
       {"task.decoder.kind=mlp", "train.loss=softmax", "eval.mode=sampled"},
       {"task.decoder.kind=mlp", "train.loss=balanced"}};
+  const std::vector<Settings> layouts = {
+      {"cluster.device=emulated:2", "cluster.hosts=2", "partition.parts=2"},
+      {"cluster.device=emulated:1", "cluster.hosts=1"}};
+  std::size_t next = 0;  // Each way has one of the layouts, the first one both
   for (const auto& way : ways) {
-    for (const Settings& layout :
-         std::vector<Settings>{{"cluster.hosts=2", "partition.parts=2"}, {"cluster.hosts=1"}}) {
+    for (std::size_t i = 0; i < (next == 0 ? layouts.size() : 1); ++i) {
+      const auto& layout = layouts[(next + i) % layouts.size()];
       const auto all = joined(joined(way, {"train.epochs=2"}), layout);
-      ASSERT_OK_AND_ASSIGN(const auto on_cpu, run(all));
-      for (const char* const device : {"emulated:1", "emulated:2"}) {
-        SCOPED_TRACE(fmt::format("{} {} {} {}", way[0], way[1], layout[0], device));
-        ASSERT_OK_AND_ASSIGN(const auto record,
-                             run(joined(all, {fmt::format("cluster.device={}", device)})));
+      SCOPED_TRACE(fmt::format("{} {} {}", way[0], way[1], layout[0]));
+      ASSERT_OK_AND_ASSIGN(const auto on_cpu, run(joined(all, {"cluster.device=cpu"})));
+      ASSERT_OK_AND_ASSIGN(const auto record, run(all));
 
-        expect_same_links(record, on_cpu);
-      }
+      expect_same_links(record, on_cpu);
     }
+    ++next;
   }
 }
 
