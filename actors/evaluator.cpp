@@ -121,7 +121,9 @@ void compute(Evaluator* self, std::uint64_t block, InferBlock computation, std::
           [self, block, turn = state.inference->turn(), flow,
            began = state.options.trace.now()](const Ref<BlockInferred>& done) {
             auto& after = self->state;
-            after.options.trace.slice("compute a block", began, flow);
+            const bool there = after.options.inference.device.has_value();
+            after.options.trace.slice(there ? "compute a block on a device" : "compute a block",
+                                      began, flow);
             if (!is_current(self, turn)) {
               return;
             }
@@ -403,10 +405,7 @@ caf::behavior evaluator(Evaluator* self, std::shared_ptr<const HostContext> host
                         EvaluatorOptions options, SpawnDataPath data_path, caf::actor inferrer,
                         std::function<caf::actor()> trainer) {
   auto& state = self->state;
-  state.inference.emplace(options.inference,
-                          InferenceHost{host->process, host->graph, host->book, host->parts,
-                                        [host](PartId part) { return host->scores(part); },
-                                        host->host, options.trace.on()});
+  state.inference.emplace(options.inference, inference_host(host, options.trace.on()));
   if (!options.links.orders.empty()) {
     state.links.emplace(options.links, options.inference.network, host->graph->node_types.size());
   }
@@ -440,6 +439,16 @@ caf::behavior evaluator(Evaluator* self, std::shared_ptr<const HostContext> host
 }
 
 }  // namespace
+
+InferenceHost inference_host(const std::shared_ptr<const HostContext>& host, bool traced) {
+  return {host->process,
+          host->graph,
+          host->book,
+          host->parts,
+          [host](PartId part) { return host->scores(part); },
+          host->host,
+          traced};
+}
 
 caf::actor spawn_evaluator(caf::actor_system& system, std::shared_ptr<const HostContext> host,
                            EvaluatorOptions options, SpawnDataPath data_path, caf::actor inferrer,

@@ -23,6 +23,10 @@ struct EvaluatorOptions {
   TraceTrack trace = {};
 };
 
+/// The graph and a host's parts as exact inference takes them.
+/// \param traced  blocks have numbers in the trace
+InferenceHost inference_host(const std::shared_ptr<const HostContext>& host, bool traced);
+
 /// Starts the evaluator of one host. It has a data path of its own.
 /// \param inferrer  computes blocks (learner.hpp); ends with the evaluator
 /// \param trainer  gives a trainer of this host as it is known now; its parameters are used
@@ -32,8 +36,8 @@ struct EvaluatorOptions {
 /// | Ref<net::ScoreRequest> | Ref<net::ScoreResult> | failed_precondition: the last layer is not there |
 /// | Ref<net::Ping>         | Ref<net::Pong>        |                                                  |
 /// Requests may be repeated. A request for another layer ends the one under way.
-/// Back-pressure: two blocks in flight; one layer at a time (the director waits for all before
-///   the next)
+/// Back-pressure: two blocks in flight, of each device where devices compute; one layer at a time (the
+///   director waits for all before the next)
 /// Peer loss: the data path is restarted and the blocks that have not arrived are requested again
 caf::actor spawn_evaluator(caf::actor_system& system, std::shared_ptr<const HostContext> host,
                            EvaluatorOptions options, SpawnDataPath data_path, caf::actor inferrer,

@@ -2,12 +2,14 @@
 
 #include "actors/error.hpp"
 #include "actors/offload.hpp"
+#include "runtime/run/device_turns.hpp"
 
 #include <caf/all.hpp>
 
 #include <algorithm>
 #include <deque>
 #include <functional>
+#include <optional>
 #include <utility>
 
 namespace troupe {
@@ -235,16 +237,68 @@ caf::behavior learner_behavior(LearnerActor* self, std::shared_ptr<Executor> exe
   };
 }
 
+/// \param device  null: on the executor
+Result<BlockInferred> infer_block(const InferBlock& block, Executor& executor,
+                                  nn::DeviceInference* device) {
+  TROUPE_ASSIGN_OR_RETURN(const auto edges, block.run({executor, device}));
+  return BlockInferred{edges};
+}
+
 /// Blocks are independent of each other: any number is computed at once.
 caf::behavior cpu_inferrer(caf::event_based_actor* self,
                            const std::shared_ptr<Executor>& executor) {
   return {
       [self, executor](const Ref<InferBlock>& block) {
         offload(
-            self, *executor, [block, executor] { return block->run(*executor); },
-            [promise = self->make_response_promise()](std::uint64_t edges) mutable {
-              promise.deliver(Ref<BlockInferred>(BlockInferred{edges}));
+            self, *executor, [block, executor] { return infer_block(*block, *executor, nullptr); },
+            [promise = self->make_response_promise()](Result<BlockInferred> done) mutable {
+              deliver(promise, std::move(done));
             });
+      },
+      run_continuation,
+  };
+}
+
+struct WaitingBlock {
+  Ref<InferBlock> block;
+  caf::response_promise promise;
+};
+
+struct DeviceInferrerState {
+  const char* name = "troupe.device_inferrer";
+  std::shared_ptr<Executor> executor;
+  std::vector<std::shared_ptr<nn::DeviceInference>> devices;
+  std::optional<DeviceTurns<WaitingBlock>> turns;
+};
+using DeviceInferrer = caf::stateful_actor<DeviceInferrerState>;
+
+void begin_turns(DeviceInferrer* self) {
+  auto& state = self->state;
+  while (auto turn = state.turns->next()) {
+    const auto number = turn->device;
+    offload(
+        self, *state.executor,
+        [block = turn->block.block, executor = state.executor, device = state.devices[number]] {
+          return infer_block(*block, *executor, device.get());
+        },
+        [self, number, promise = turn->block.promise](Result<BlockInferred> done) mutable {
+          deliver(promise, std::move(done));
+          self->state.turns->done(number);
+          begin_turns(self);
+        });
+  }
+}
+
+caf::behavior device_inferrer(DeviceInferrer* self, std::shared_ptr<Executor> executor,
+                              std::vector<std::shared_ptr<nn::DeviceInference>> devices) {
+  auto& state = self->state;
+  state.executor = std::move(executor);
+  state.turns.emplace(devices.size());
+  state.devices = std::move(devices);
+  return {
+      [self](const Ref<InferBlock>& block) {
+        self->state.turns->add({block, self->make_response_promise()});
+        begin_turns(self);
       },
       run_continuation,
   };
@@ -265,6 +319,11 @@ Result<LearnerHandle> spawn_learner(caf::actor_system& system, const LearnerOpti
 
 caf::actor spawn_cpu_inferrer(caf::actor_system& system, std::shared_ptr<Executor> executor) {
   return system.spawn(cpu_inferrer, std::move(executor));
+}
+
+caf::actor spawn_device_inferrer(caf::actor_system& system, std::shared_ptr<Executor> executor,
+                                 std::vector<std::shared_ptr<nn::DeviceInference>> devices) {
+  return system.spawn(device_inferrer, std::move(executor), std::move(devices));
 }
 
 }  // namespace troupe

@@ -5,6 +5,7 @@
 #include "actors/message.hpp"
 #include "runtime/base/executor.hpp"
 #include "runtime/feature/ready_batch.hpp"
+#include "runtime/nn/device_inference.hpp"
 #include "runtime/run/device_mean.hpp"
 #include "runtime/run/exact_inference.hpp"
 #include "runtime/run/learner.hpp"
@@ -17,6 +18,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 namespace troupe {
 
@@ -95,5 +97,10 @@ Result<LearnerHandle> spawn_learner(caf::actor_system& system, const LearnerOpti
                                     std::unique_ptr<nn::BlockOps> ops = nullptr);
 /// Starts the counterpart of an evaluator: takes Ref<InferBlock>, replies Ref<BlockInferred>.
 caf::actor spawn_cpu_inferrer(caf::actor_system& system, std::shared_ptr<Executor> executor);
+/// The same on devices, each of which computes one block at a time. Threads of the executor wait for them.
+/// \param devices  numbered from 0, at least one
+/// Errors: of a device fail its block; the next one begins anew
+caf::actor spawn_device_inferrer(caf::actor_system& system, std::shared_ptr<Executor> executor,
+                                 std::vector<std::shared_ptr<nn::DeviceInference>> devices);
 
 }  // namespace troupe

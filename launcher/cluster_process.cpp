@@ -8,6 +8,7 @@
 #include "actors/message.hpp"
 #include "actors/sampler.hpp"
 #include "actors/supervisor.hpp"
+#include "gpu/run/exact_devices.hpp"
 #include "launcher/decide_device.hpp"
 #include "launcher/program_device.hpp"
 #include "launcher/seconds.hpp"
@@ -441,6 +442,28 @@ Result<std::shared_ptr<DeviceMeans>> ClusterProcess::means_of(Rank rank, const O
   return std::shared_ptr<DeviceMeans>();
 }
 
+/// On the devices of the ranks here, where they can. \param options  of the evaluator, that get their share
+Result<caf::actor> ClusterProcess::start_inferrer(EvaluatorOptions& options) {
+  const auto on_cpu = [this](const std::string& why) {
+    if (!why.empty() && hooks_->say && !said_why_not_exact_.exchange(true)) {
+      hooks_->say(fmt::format("{}: exact inference on the CPU: {}", plan().name, why));
+    }
+    return spawn_cpu_inferrer(runtime_.system(), runtime_.compute());
+  };
+  const auto wanted = plan_->devices.exact_bytes;
+  if (!devices_ || wanted == 0) {
+    return on_cpu(wanted == 0 ? "" : "the process has no ranks, and so no devices");
+  }
+  TROUPE_ASSIGN_OR_RETURN(auto exact,
+                          gpu::exact_devices(devices_, plan().ranks, wanted, options.inference,
+                                             inference_host(context_, false)));
+  if (exact.devices.empty()) {
+    return on_cpu(exact.why_not);
+  }
+  options.inference.device = exact.share;
+  return spawn_device_inferrer(runtime_.system(), runtime_.compute(), std::move(exact.devices));
+}
+
 Result<caf::actor> ClusterProcess::start_evaluator() {
   const auto first = plan().ranks.empty() ? Rank{0} : plan().ranks.front();
   auto options = plan_->evaluator_options(id_);
@@ -451,12 +474,13 @@ Result<caf::actor> ClusterProcess::start_evaluator() {
       hooks->on_infer(report);
     };
   }
-  auto evaluator = spawn_evaluator(
-      runtime_.system(), context_, std::move(options), data_path_of("the evaluator"),
-      spawn_cpu_inferrer(runtime_.system(), runtime_.compute()), [weak = weak_from_this(), first] {
-        const auto self = weak.lock();
-        return self ? self->trainer(first) : caf::actor();
-      });
+  TROUPE_ASSIGN_OR_RETURN(auto inferrer, start_inferrer(options));
+  auto evaluator = spawn_evaluator(runtime_.system(), context_, std::move(options),
+                                   data_path_of("the evaluator"), std::move(inferrer),
+                                   [weak = weak_from_this(), first] {
+                                     const auto self = weak.lock();
+                                     return self ? self->trainer(first) : caf::actor();
+                                   });
   if (hooks_->wrap_evaluator) {
     evaluator = hooks_->wrap_evaluator(runtime_.system(), id_, evaluator);
   }

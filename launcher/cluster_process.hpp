@@ -3,6 +3,7 @@
 /// One process of a run: its holders, trainers, batch servers, evaluator and supervisor, and
 /// what is known here of the other processes. In a simulation several of them are in one OS process.
 #include "actors/data_path.hpp"
+#include "actors/evaluator.hpp"
 #include "actors/gate.hpp"
 #include "actors/host_context.hpp"
 #include "actors/replica_client.hpp"
@@ -89,6 +90,7 @@ class ClusterProcess : public std::enable_shared_from_this<ClusterProcess> {
   SpawnDataPath remote_path_of(Rank rank);
   Result<caf::actor> start_batch_server(Rank rank);
   Result<caf::actor> start_evaluator();
+  Result<caf::actor> start_inferrer(EvaluatorOptions& options);
   /// Deadlines of the job for requests to replicas, which are named by the rest.
   Replicas replicas(std::string what) const;
   std::shared_ptr<const Replicas> holders_of(PartId part);
@@ -105,6 +107,7 @@ class ClusterProcess : public std::enable_shared_from_this<ClusterProcess> {
   const std::shared_ptr<const ClusterHooks> hooks_;
   const std::shared_ptr<HostContext> context_ = std::make_shared<HostContext>();
   std::uint64_t copied_bytes_ = 0;
+  std::atomic<bool> said_why_not_exact_ = false;
   const std::shared_ptr<std::atomic<std::uint32_t>> generation_ =
       std::make_shared<std::atomic<std::uint32_t>>(0);
 

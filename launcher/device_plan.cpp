@@ -1,5 +1,6 @@
 #include "launcher/device_plan.hpp"
 
+#include "gpu/nn/product_pieces.hpp"
 #include "gpu/run/device_batches.hpp"
 #include "runtime/base/saturating.hpp"
 #include "runtime/job/plan.hpp"
@@ -74,6 +75,12 @@ Status check_memory_asked(const Job& job, const DevicePlan& plan) {
   return ok_status();
 }
 
+/// Of exact inference.
+std::size_t product_rows_of(const Job& job) {
+  return job.cluster.device.kind == DeviceKind::emulated ? gpu::emulated_product_rows
+                                                         : gpu::cuda_product_rows;
+}
+
 }  // namespace
 
 Result<DevicePlan> device_plan(const Job& job, const Layout& layout, const SampleOptions& sample,
@@ -102,11 +109,20 @@ Result<DevicePlan> device_plan(const Job& job, const Layout& layout, const Sampl
 }
 
 void plan_memory(DevicePlan& plan, const Job& job, const GraphInfo& graph, const PartHeat& heat) {
+  if (!plan.learns) {
+    return;
+  }
+  const auto of_job = make_plan(job, graph);
+  const DeviceFacts facts{.rows = plan.rows,
+                          .batches = plan.batches,
+                          .staged = plan.staged,
+                          .product_rows = product_rows_of(job)};
+  const auto memory = device_memory(job, graph, of_job, facts);
+  plan.exact_bytes = memory.exact;
+  plan.exact_on_host = memory.exact == 0 && job.infers_exactly() && !job.task.knowledge();
   if (plan.rows) {
-    const auto of_job = make_plan(job, graph);
-    const DeviceFacts facts{.rows = true, .batches = plan.batches, .staged = plan.staged};
     plan.heat = heat;
-    plan.reserved_per_rank = device_memory(job, graph, of_job, facts).reserved();
+    plan.reserved_per_rank = memory.reserved();
   }
 }
 
@@ -131,7 +147,7 @@ gpu::DeviceDataOptions data_options(const DevicePlan& plan, const Job& job,
           .topology = job.sample.pinned_lists ? gpu::Topology::pinned : gpu::Topology::device,
           .budget = job.features.device_budget,
           .heat = plan.heat,
-          .reserved_bytes = times(plan.reserved_per_rank, most)};
+          .reserved_bytes = plus(times(plan.reserved_per_rank, most), plan.exact_bytes)};
 }
 
 DeviceMemory memory_of_devices(const DevicePlan& plan, const Job& job, const GraphInfo& graph,
@@ -141,6 +157,7 @@ DeviceMemory memory_of_devices(const DevicePlan& plan, const Job& job, const Gra
   DeviceFacts facts{.rows = plan.rows,
                     .batches = plan.batches,
                     .staged = plan.staged,
+                    .product_rows = product_rows_of(job),
                     .part_rows = std::move(part_rows)};
   if (choice.kind == DeviceKind::emulated) {
     facts.devices = choice.count;
@@ -181,6 +198,9 @@ std::string device_text(const Job& job, const DevicePlan& plan, const gpu::Found
   }
   if (!job.embedding.empty()) {
     by_host += "; learned rows and their gradients pass through the host";
+  }
+  if (plan.exact_on_host) {
+    by_host += "; exact inference on CPUs (processes with parts have no ranks)";
   }
   return fmt::format("device {}: trains{}{}{}", device, plan.batches ? ", makes batches" : "",
                      by_host, after);

@@ -24,6 +24,9 @@ struct DevicePlan {
   bool staged = false;       ///< with rows that the host stages, as a device has not all of them
   bool batches = false;      ///< and their batches are sampled there, too
   std::string why_not = {};  ///< else: why the host samples, or does all of it
+  /// Bytes that exact inference wants of a device; 0: there is none, or the host computes it.
+  std::uint64_t exact_bytes = 0;
+  bool exact_on_host = false;  ///< Evaluators are in processes without ranks
   // Where rows are gathered on devices:
   PartHeat heat = {};                   ///< Of the store
   std::uint64_t reserved_per_rank = 0;  ///< Bytes of a device beside lists and rows, at most
@@ -38,7 +41,7 @@ Result<DevicePlan> device_plan(const Job& job, const Layout& layout, const Sampl
 /// Where data that devices read is put.
 /// \param graph, heat  of the store
 void plan_memory(DevicePlan& plan, const Job& job, const GraphInfo& graph, const PartHeat& heat);
-/// What the devices of a process hold.
+/// What the devices of a process hold. Exact inference has its share beside it.
 /// \param devices  of the process
 /// \param ranks    of the process, at least one
 /// \requires plan.rows

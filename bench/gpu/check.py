@@ -1,6 +1,8 @@
 """What bench/gpu_check.sh does: checks of a device, or measurements on it. One JSON file and one Markdown table."""
 
 import argparse
+import array
+import ast
 import datetime
 import glob
 import json
@@ -51,6 +53,20 @@ def programs(build):
         "gpu_tests": os.path.join(build, "tests", "gpu", "gpu_tests"),
         "troupe_gpu_stages": os.path.join(build, "bench", "troupe_gpu_stages"),
     }
+
+
+def numbers_of(path):
+    """Values of a file of float32 in NumPy's format."""
+    with open(path, "rb") as file:
+        if file.read(6) != b"\x93NUMPY":
+            raise Failed(f"{path}: expected a file in NumPy's format")
+        wide = file.read(2)[0] > 1
+        header = file.read(int.from_bytes(file.read(4 if wide else 2), "little")).decode("latin1")
+        if ast.literal_eval(header.strip())["descr"] != "<f4":
+            raise Failed(f"{path}: expected float32, found {header.strip()}")
+        values = array.array("f")
+        values.frombytes(file.read())
+        return values
 
 
 def cublas_folder():
@@ -202,9 +218,10 @@ class Bench:
         one = self.run(job, f"{name}-1", self.device, settings)
         again = self.run(job, f"{name}-2", self.device, settings)
         self.expect_equal("batches", on_cpu, one, "the CPU against the device")
-        self.expect_equal("parameters", one, again, "two equal runs")
-        if self.emulated:
-            self.expect_equal("parameters", on_cpu, one, "the CPU against the emulated device")
+        for which in ("parameters", "outputs"):
+            self.expect_equal(which, one, again, "two equal runs")
+            if self.emulated:
+                self.expect_equal(which, on_cpu, one, "the CPU against the emulated device")
         losses = [report["epochs"][-1]["loss"] for report in (on_cpu, one)]
         if not abs(losses[0] - losses[1]) <= 0.02 * abs(losses[0]):
             raise Failed(f"loss of the last epoch: expected about {losses[0]}, found {losses[1]}")
@@ -314,6 +331,44 @@ class Bench:
         found = ", ".join(f"{budget}: {near}, {far} and {staged}" for budget, (near, far, staged) in served.items())
         return f"the CPU's batches; rows of an epoch from the device, pinned memory and the other host: {found}"
 
+    def predict(self, job, name, model, device, settings, nodes="all"):
+        """Seconds of exact inference without training; its output is WORK/NAME."""
+        out = os.path.join(self.work, name)
+        words = [self.programs["troupe"], "predict", job, "--model", model, "--nodes", nodes, "--out", out]
+        for setting in [f"output={os.path.join(self.work, name + '-run')}", f"cluster.device={device}"] + list(settings):
+            words += ["--set", setting]
+        text = self.output(words, 200)
+        if "exact inference on the CPU" in text:
+            raise Failed(f"{name}: expected exact inference on {device}, found it on the CPU", text)
+        return float(re.search(r"computed in ([0-9.]+) s", text).group(1))
+
+    def exact(self):
+        """Exact inference: one row, one value, whatever the parts, hosts and ranks; near the CPU's."""
+        job = os.path.join(ROOT, "examples", "quickstart.json")
+        found = []
+        for kind, more in (("graphsage", []), ("gcn", []), ("gat", ["model.heads=4", "model.hidden=32"]), ("gin", [])):
+            model = [f"model.kind={kind}"] + more
+            self.run(job, f"exact-{kind}", self.device, model + ["train.epochs=3"])
+            saved = os.path.join(self.work, f"exact-{kind}", "model.safetensors")
+            layouts = {
+                "whole": ["cluster.hosts=1", "partition.parts=1"],
+                "parts": ["cluster.hosts=1", "partition.parts=3", "cluster.trainers_per_host=2"],
+                "hosts": ["cluster.hosts=2", "partition.parts=2"],
+            }
+            rows = {}
+            for layout, settings in layouts.items():
+                self.predict(job, f"exact-{kind}-{layout}", saved, self.device, model + settings)
+                rows[layout] = numbers_of(os.path.join(self.work, f"exact-{kind}-{layout}", "predictions.npy"))
+                if rows[layout] != rows["whole"]:
+                    raise Failed(f"{kind}: logits of {layout}: expected those of one part on one host, bit for bit")
+            self.predict(job, f"exact-{kind}-cpu", saved, "cpu", model + layouts["whole"])
+            on_cpu = numbers_of(os.path.join(self.work, f"exact-{kind}-cpu", "predictions.npy"))
+            apart = max(abs(a - b) for a, b in zip(rows["whole"], on_cpu)) / max(abs(value) for value in on_cpu)
+            if not apart <= (0 if self.emulated else 1e-4) or len(on_cpu) != len(rows["whole"]):
+                raise Failed(f"{kind}: logits: expected those of the CPU, found some {apart:.2g} of the largest apart")
+            found.append(f"{kind} {apart:.1g}")
+        return f"the same bits of 1 and 3 parts, on 1 and 2 hosts; of the largest logit apart from the CPU: {', '.join(found)}"
+
     def auto(self):
         """What cluster.device "auto" becomes: this host's GPUs, else the CPU."""
         job = os.path.join(ROOT, "examples", "quickstart.json")
@@ -409,6 +464,7 @@ class Bench:
         self.item("precision of products", self.precisions)
         self.item("rows and lists in two tiers", self.tiers)
         self.item("rows of several parts", self.parts)
+        self.item("exact inference", self.exact)
         self.item("ranks of one device", self.ranks)
         self.item("kill -9 and --resume", self.kill_and_resume)
         self.item("compute-sanitizer", self.sanitizer)
@@ -548,6 +604,20 @@ class Bench:
             raise Missed(text)
         return text
 
+    def exact_speed(self, store):
+        """Exact inference of all nodes with the model of a run, beside the CPU."""
+        job = os.path.join(ROOT, "bench", "gpu", "speed.json")
+        settings = [f"dataset.path={store}"] + (["model.hidden=32"] if self.emulated else [])
+        model = os.path.join(self.work, "epochs-device", "model.safetensors")
+        seconds = {}
+        for name, device in (("device", self.device), ("CPU", "cpu")):
+            seconds[name] = self.predict(job, f"exact-{name}", model, device, settings)
+        self.whole_runs["exact_seconds"] = seconds
+        return (
+            f"all nodes, 3 layers: device {seconds['device']:.1f} s, CPU {seconds['CPU']:.1f} s: "
+            f"{seconds['CPU'] / max(seconds['device'], 0.05):.1f} times as fast"
+        )
+
     def speed(self):
         self.table, self.measured, self.whole_runs, self.peers = "", {}, {}, {}
         stores = []
@@ -557,6 +627,7 @@ class Bench:
             self.item("stages", lambda: self.stages(parts))
             self.item("whole runs", lambda: self.epochs(parts))
             self.item("rows in two tiers", lambda: self.tiers_speed(parts))
+            self.item("exact inference", lambda: self.exact_speed(parts))
             self.item("PyG", lambda: self.peer(whole))
         self.item("several GPUs", self.several)
 

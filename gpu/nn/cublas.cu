@@ -1,6 +1,7 @@
 #include "gpu/base/library_functions.hpp"
 #include "gpu/nn/cublas.cuh"
 #include "gpu/nn/cublas_api.cuh"
+#include "gpu/nn/product_pieces.hpp"
 
 #include <string>
 #include <type_traits>
@@ -145,7 +146,8 @@ struct CublasProducts::Handle {
   }
 };
 
-Result<CublasProducts> CublasProducts::create(CudaStream& on, nn::Precision precision) {
+Result<CublasProducts> CublasProducts::create(CudaStream& on, nn::Precision precision,
+                                              std::size_t piece_rows) {
   TROUPE_ASSIGN_OR_RETURN(const auto library, Library::load());
   auto handle = std::make_shared<Handle>();
   handle->library = library;
@@ -169,14 +171,17 @@ Result<CublasProducts> CublasProducts::create(CudaStream& on, nn::Precision prec
     return Error(Errc::cuda_failure,
                  std::string("cuBLAS: start: status ").append(std::to_string(status)));
   }
-  return CublasProducts(std::move(handle));
+  return CublasProducts(std::move(handle), piece_rows);
 }
 
 // Row-major matrices are the transposes of what cuBLAS sees.
 void CublasProducts::forward(CudaStream& on, ConstMatrix x, ConstMatrix weight, MutMatrix y,
                              bool add) const {
-  handle_->multiply(on, {weight.data, cublas::transposed, weight.cols},
-                    {x.data, cublas::as_is, x.cols}, y.cols, y.rows, x.cols, y.data, add);
+  in_pieces(on, piece_rows_, x, y, add, [&](ConstMatrix from, MutMatrix to) {
+    handle_->multiply(on, {weight.data, cublas::transposed, weight.cols},
+                      {from.data, cublas::as_is, from.cols}, to.cols, to.rows, from.cols, to.data,
+                      add);
+  });
 }
 
 void CublasProducts::backward(CudaStream& on, ConstMatrix grad, ConstMatrix weight,

@@ -7,6 +7,7 @@
 #include "runtime/base/result.hpp"
 #include "runtime/nn/ops/precision.hpp"
 
+#include <cstddef>
 #include <memory>
 #include <string>
 
@@ -19,7 +20,10 @@ Result<std::string> cublas_version();
 class CublasProducts {
  public:
   /// \errors not_found: no cuBLAS, or without a function that is needed; cuda_failure
-  static Result<CublasProducts> create(CudaStream& on, nn::Precision precision);
+  /// \param piece_rows  height of the pieces that forward() works in (product_pieces.hpp); 0: any
+  static Result<CublasProducts> create(CudaStream& on, nn::Precision precision,
+                                       std::size_t piece_rows);
+  std::size_t piece_rows() const { return piece_rows_; }
 
   void forward(CudaStream& on, ConstMatrix x, ConstMatrix weight, MutMatrix y, bool add) const;
   void backward(CudaStream& on, ConstMatrix grad, ConstMatrix weight, MutMatrix grad_x,
@@ -31,9 +35,11 @@ class CublasProducts {
   friend Result<std::string> cublas_version();
   struct Library;
   struct Handle;
-  explicit CublasProducts(std::shared_ptr<Handle> handle) : handle_(std::move(handle)) {}
+  CublasProducts(std::shared_ptr<Handle> handle, std::size_t piece_rows)
+      : handle_(std::move(handle)), piece_rows_(piece_rows) {}
 
   std::shared_ptr<Handle> handle_;
+  std::size_t piece_rows_ = 0;
 };
 
 }  // namespace troupe::gpu

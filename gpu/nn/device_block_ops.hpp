@@ -25,6 +25,7 @@ namespace troupe::gpu {
 ///   forward(stream, x [n, in], weight [out, in], y [n, out], add): x times the weight's transpose
 ///   backward(stream, grad [n, out], weight [out, in], grad_x [n, in], add): grad times the weight
 ///   weight_gradient(stream, grad [n, out], x [n, in], grad_weight [out, in])
+///   piece_rows(): nn::BlockOps::product_rows(), of forward()
 /// Threads: one caller at a time; the executors that are passed in are not used
 template <class Stream, class Products>
 class DeviceBlockOps final : public nn::BlockOps,
@@ -39,6 +40,7 @@ class DeviceBlockOps final : public nn::BlockOps,
 
   Stream stream() const override { return stream_; }
   nn::PassMemory* memory() override { return this; }
+  std::size_t product_rows() const override { return products_.piece_rows(); }
   void upload(const void* host, void* to, std::size_t size_bytes) override {
     stream_.upload(host, to, size_bytes);
   }

@@ -1,6 +1,7 @@
 #include "gpu/nn/emulated_block_ops.hpp"
 
 #include "gpu/nn/device_block_ops.hpp"
+#include "gpu/nn/product_pieces.hpp"
 
 #include <utility>
 
@@ -16,13 +17,17 @@ void expect_on_device(EmulatedStream& on, ConstMatrix matrix) {
 /// The CPU's products: a row's bits do not depend on the rows beside it.
 struct EmulatedProducts {
   nn::Precision precision;
+  std::size_t rows_of_piece = 0;
 
+  std::size_t piece_rows() const { return rows_of_piece; }
   void forward(EmulatedStream& on, ConstMatrix x, ConstMatrix weight, MutMatrix y, bool add) const {
     expect_on_device(on, x);
     expect_on_device(on, weight);
     expect_on_device(on, y);
-    on.launch([=, how = precision] {
-      nn::linear_rows(x, weight, y, add ? nn::Into::add : nn::Into::overwrite, how);
+    in_pieces(on, rows_of_piece, x, y, add, [&](ConstMatrix x_piece, MutMatrix y_piece) {
+      on.launch([=, how = precision] {
+        nn::linear_rows(x_piece, weight, y_piece, add ? nn::Into::add : nn::Into::overwrite, how);
+      });
     });
   }
   void backward(EmulatedStream& on, ConstMatrix grad, ConstMatrix weight, MutMatrix grad_x,
@@ -51,9 +56,10 @@ struct EmulatedProducts {
 }  // namespace
 
 std::unique_ptr<nn::BlockOps> make_emulated_block_ops(std::shared_ptr<EmulatedDevice> device,
-                                                      nn::Precision precision) {
+                                                      nn::Precision precision,
+                                                      std::size_t product_rows) {
   return std::make_unique<DeviceBlockOps<EmulatedStream, EmulatedProducts>>(
-      EmulatedStream(std::move(device)), EmulatedProducts{precision});
+      EmulatedStream(std::move(device)), EmulatedProducts{precision, product_rows});
 }
 
 }  // namespace troupe::gpu

@@ -2,6 +2,7 @@
 #include "gpu/comm/cuda_means.hpp"
 #include "gpu/nn/cublas.cuh"
 #include "gpu/nn/cuda_block_ops.hpp"
+#include "gpu/nn/product_pieces.hpp"
 #include "gpu/run/devices.hpp"
 #include "runtime/base/buffer.hpp"
 
@@ -112,6 +113,11 @@ class CudaDevices final : public Devices {
     pin_pool(number_of(rank));
     return make_cuda_block_ops(number_of(rank), precision);
   }
+  Result<std::unique_ptr<nn::BlockOps>> exact_ops(Rank rank) override {
+    pin_pool(number_of(rank));
+    return make_cuda_block_ops(number_of(rank), nn::Precision::float32, exact_product_rows());
+  }
+  std::size_t exact_product_rows() const override { return cuda_product_rows; }
   Result<std::unique_ptr<DeviceMeans>> means(Rank rank, const nn::BlockOps& ops,
                                              const DeviceMeansOptions& options) override {
     return cuda_means(number_of(rank), ops, options);

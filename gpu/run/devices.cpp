@@ -3,6 +3,7 @@
 #include "gpu/base/emulated_device.hpp"
 #include "gpu/base/on_stream.hpp"
 #include "gpu/nn/emulated_block_ops.hpp"
+#include "gpu/nn/product_pieces.hpp"
 
 #include <algorithm>
 #include <cctype>
@@ -44,6 +45,10 @@ class EmulatedDevices final : public Devices {
     }
     return make_emulated_block_ops(of(rank), precision);
   }
+  Result<std::unique_ptr<nn::BlockOps>> exact_ops(Rank rank) override {
+    return make_emulated_block_ops(of(rank), nn::Precision::float32, exact_product_rows());
+  }
+  std::size_t exact_product_rows() const override { return emulated_product_rows; }
   Result<std::unique_ptr<DeviceMeans>> means(Rank /*rank*/, const nn::BlockOps& ops,
                                              const DeviceMeansOptions& options) override {
     return means_on(dynamic_cast<const OnStream<EmulatedStream>*>(&ops), options);

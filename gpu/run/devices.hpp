@@ -43,6 +43,9 @@ class Devices {
   /// \errors not_found: no cuBLAS; cuda_failure; unimplemented: emulated devices have the
   ///   precisions of CPUs, so not tf32
   virtual Result<std::unique_ptr<nn::BlockOps>> block_ops(Rank rank, nn::Precision precision) = 0;
+  /// The same for exact inference: in float32, with products in pieces of exact_product_rows().
+  virtual Result<std::unique_ptr<nn::BlockOps>> exact_ops(Rank rank) = 0;
+  virtual std::size_t exact_product_rows() const = 0;
   /// Of the rank's device, as it is now.
   /// \errors cuda_failure
   virtual Result<MemoryOfDevice> memory(Rank rank) = 0;

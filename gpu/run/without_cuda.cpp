@@ -26,7 +26,8 @@ Status check_cuda_libraries() {
 }
 
 Result<std::unique_ptr<nn::BlockOps>> make_cuda_block_ops(int /*device*/,
-                                                          nn::Precision /*precision*/) {
+                                                          nn::Precision /*precision*/,
+                                                          std::size_t /*product_rows*/) {
   return built_without_cuda();
 }
 

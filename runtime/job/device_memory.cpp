@@ -163,6 +163,47 @@ std::uint64_t block_of_staged(const MemoryFacts& of, bool some_elsewhere) {
   return bytes;
 }
 
+/// A block of all nodes of a type.
+std::uint64_t whole_block(const MemoryFacts& of, const nn::InferFootprint& footprint,
+                          const nn::InferStage::Output& output) {
+  auto bytes = times(of.graph.node_types[raw(output.type)].count, footprint.destinations);
+  for (std::size_t t = 0; t < footprint.rows.size(); ++t) {
+    bytes = plus(bytes, times(of.graph.node_types[t].count, footprint.rows[t]));
+  }
+  for (std::size_t e = 0; e < footprint.edges.size(); ++e) {
+    bytes = plus(bytes, times(of.graph.edge_types[e].count, footprint.edges[e]));
+  }
+  return bytes;
+}
+
+/// Exact inference on devices: rows that the blocks of a stage read where they lie, and as much for a block.
+/// 0: there is none, or evaluators are in processes without ranks.
+std::uint64_t wanted_by_exact(const MemoryFacts& of, std::size_t product_rows) {
+  const auto& processes = of.plan.layout.processes;
+  const bool there = std::ranges::any_of(processes, [](const ProcessPlan& process) {
+    return !process.ranks.empty() && !process.serves.empty();
+  });
+  if (!there || of.model == nullptr || !of.job.infers_exactly() || of.job.task.knowledge()) {
+    return 0;
+  }
+  std::uint64_t most = 0;
+  const auto stages = of.model->infer_stages();
+  for (std::uint32_t number = 0; number < stages.size(); ++number) {
+    const auto& stage = stages[number];
+    std::uint64_t rows = 0;
+    for (std::size_t t = 0; of.model->reads_in_place() && t < stage.in_cols.size(); ++t) {
+      rows = plus(rows, matrix_bytes(of.graph.node_types[t].count, stage.in_cols[t]));
+    }
+    most = std::max(most, rows);
+    for (const auto& output : stage.outputs) {
+      const auto block = of.model->infer_footprint(number, output.type, product_rows);
+      most = std::max(
+          most, plus(block.fixed, std::min(whole_block(of, block, output), nn::infer_block_bytes)));
+    }
+  }
+  return times(2, most);
+}
+
 /// Ranks of the device that has the most.
 std::uint64_t ranks_of_device(const Plan& plan, std::uint64_t devices) {
   std::uint64_t most = 1;
@@ -197,6 +238,9 @@ std::vector<NamedBytes> items_of(const DeviceMemory& memory) {
   items.push_back({memory.keeps_rows ? "batches in flight" : "copy of a batch", memory.batches});
   items.push_back({"activations and their gradients", memory.activations});
   items.push_back({"parameters and optimizer", memory.parameters});
+  if (memory.exact > 0) {
+    items.push_back({"exact inference", memory.exact});
+  }
   return items;
 }
 
@@ -207,7 +251,11 @@ std::uint64_t DeviceMemory::reserved() const {
 }
 
 std::uint64_t DeviceMemory::bytes() const {
-  return plus(plus(lists, ids), plus(rows, reserved()));
+  return plus(plus(lists, ids), plus(plus(rows, exact), reserved()));
+}
+
+std::uint64_t exact_share(std::uint64_t wanted, std::uint64_t memory_bytes) {
+  return memory_bytes == 0 ? wanted : std::min(wanted, memory_bytes / 8);
 }
 
 std::vector<EdgeTypeId> types_with_edge_features(const Job& job, const GraphInfo& graph) {
@@ -231,6 +279,7 @@ DeviceMemory device_memory(const Job& job, const GraphInfo& graph, const Plan& p
                       .ranks = ranks_of_device(plan, facts.devices),
                       .memory_bytes = facts.memory_bytes};
   memory.margin = device_margin(facts.memory_bytes);
+  memory.exact = exact_share(wanted_by_exact(of, facts.product_rows), facts.memory_bytes);
   memory.activations = times(memory.ranks, memory_of_activations(of));
   const bool exchanges = memory.ranks == 1 && job.cluster.world() > 1;
   const auto vectors = vectors_on_device + (exchanges ? vectors_to_exchange : 0);
@@ -257,7 +306,8 @@ DeviceMemory device_memory(const Job& job, const GraphInfo& graph, const Plan& p
     const auto edge_features = types_with_edge_features(of.job, graph);
     memory.all_rows = bytes_of({graph, edge_features});
   }
-  const auto beside = plus(plus(memory.lists, memory.ids), plus(memory.reserved(), memory.margin));
+  const auto beside = plus(plus(memory.lists, memory.ids),
+                           plus(plus(memory.reserved(), memory.exact), memory.margin));
   const auto free = facts.memory_bytes == 0
                         ? memory.all_rows
                         : facts.memory_bytes - std::min(beside, facts.memory_bytes);

@@ -21,6 +21,7 @@ struct DeviceFacts {
   bool rows = false;               ///< They gather the rows of batches, else the host
   bool batches = false;            ///< They sample the batches, too
   bool staged = false;  ///< They have rows of the parts of their process alone, no ids or labels
+  std::size_t product_rows = 0;  ///< Of exact inference there (nn::BlockOps::product_rows())
   /// [parts] bytes of rows of nodes that each part has. Empty: the same share of all
   std::vector<std::uint64_t> part_rows = {};
 };
@@ -38,13 +39,14 @@ struct DeviceMemory {
   std::uint64_t batches = 0;
   std::uint64_t activations = 0;
   std::uint64_t parameters = 0;
+  std::uint64_t exact = 0;  ///< Exact inference, of the process's evaluator
   std::uint64_t margin = 0;
   std::uint64_t pinned_lists = 0;  ///< In memory of the host
   std::uint64_t pinned_rows = 0;   ///< The same
   std::uint64_t copies = 0;        ///< Of batches, for the host; pinned, an upper bound
   std::uint64_t staged = 0;        ///< Rows of batches that wait for the device; the same
 
-  /// What is needed beside lists and rows.
+  /// What is needed beside lists and rows, but for exact inference.
   std::uint64_t reserved() const;
   /// All but the margin.
   std::uint64_t bytes() const;
@@ -55,6 +57,11 @@ struct DeviceMemory {
 /// \param plan  of the same job and graph
 DeviceMemory device_memory(const Job& job, const GraphInfo& graph, const Plan& plan,
                            const DeviceFacts& facts);
+
+/// Bytes that exact inference may take of a device: an eighth of its memory at most.
+/// \param wanted        DeviceMemory::exact where the memory is not known
+/// \param memory_bytes  0: not known
+std::uint64_t exact_share(std::uint64_t wanted, std::uint64_t memory_bytes);
 
 /// The types whose features of edges batches have.
 std::vector<EdgeTypeId> types_with_edge_features(const Job& job, const GraphInfo& graph);

@@ -137,6 +137,14 @@ struct InPlaceInput {
   ConstMatrix own;                   ///< [num_dst, in_cols of the stage] the destinations' rows
 };
 
+/// Upper bounds of the memory that one block of a stage takes where its operations are computed, in bytes.
+struct InferFootprint {
+  std::uint64_t fixed = 0;          ///< Of any block: parameters, and room for a piece of a product
+  std::vector<std::uint64_t> rows;  ///< By node type: of each row that the block reads
+  std::vector<std::uint64_t> edges;  ///< By edge type: of each edge
+  std::uint64_t destinations = 0;    ///< Of each destination, beside its own row
+};
+
 class DeviceCopies;
 
 /// What forward() keeps for backward(). Reused between batches to spare allocations.
@@ -238,22 +246,33 @@ class Network {
   /// The stages that end with the nodes' embeddings. \requires two layers or more
   std::vector<InferStage> embedding_stages() const;
 
-  /// One block of a stage, without dropout: shape [num_dst, cols of the output]. A row's bits do
-  /// not depend on which other rows are in the block.
+  /// One block of a stage, without dropout. A row's bits do not depend on which other rows are in the
+  /// block. Parameters, lists and all rows are in the memory of the tape's operations.
+  /// \param out  [num_dst, cols of the output]
+  void infer(Tape& tape, Executor& executor, std::span<const float> parameters,
+             const InferInput& input, MutMatrix out) const;
+  /// The same on the CPU.
   Matrix infer(Executor& executor, std::span<const float> parameters,
                const InferInput& input) const;
+  /// Memory of a block of infer(), for the rows of one type.
+  /// \param product_rows  of a piece of a product (BlockOps::product_rows())
+  InferFootprint infer_footprint(std::uint32_t stage, NodeTypeId type,
+                                 std::size_t product_rows) const;
 
   /// Whether every convolution reads sources along edges alone, so that infer_in_place() can be used.
   bool reads_in_place() const;
   /// Columns of the product that a stage makes of the sources of an edge type; 0: it takes their rows.
   /// \requires reads_in_place()
   std::size_t source_product_cols(std::uint32_t stage, EdgeTypeId edge_type) const;
-  /// That product of some rows. \param out  [rows, source_product_cols]
-  void source_product(Executor& executor, std::span<const float> parameters, std::uint32_t stage,
-                      EdgeTypeId edge_type, ConstMatrix rows, MutMatrix out) const;
-  /// One block of a stage, the same bits as infer() gives. \param out  [num_dst, cols of the output]
+  /// That product of some rows, in the memory of the tape's operations.
+  /// \param out  [rows, source_product_cols]
+  void source_product(Tape& tape, Executor& executor, std::span<const float> parameters,
+                      std::uint32_t stage, EdgeTypeId edge_type, ConstMatrix rows,
+                      MutMatrix out) const;
+  /// One block of a stage, the same bits as infer() gives, and memory as there.
+  /// \param out  [num_dst, cols of the output]
   /// \requires reads_in_place()
-  void infer_in_place(Executor& executor, std::span<const float> parameters,
+  void infer_in_place(Tape& tape, Executor& executor, std::span<const float> parameters,
                       const InPlaceInput& input, MutMatrix out) const;
 
  private:
@@ -310,15 +329,13 @@ class Network {
   static const Node& node_of(const Layer& layer, NodeTypeId type);
   Rows record_input(Tape& tape, std::size_t node_type, Rows rows, std::size_t count,
                     MutMatrix into) const;
-  void infer_input(Executor& executor, std::span<const float> parameters, std::size_t node_type,
-                   ConstMatrix rows, MutMatrix out) const;
   bool sends_messages() const;
   std::uint32_t first_layer_stage() const;
   std::size_t message_cols(const Layer& layer) const;
-  Matrix infer_messages(Executor& executor, std::span<const float> parameters, const Layer& layer,
-                        const LayerBlock& block, ConstMatrix rows) const;
-  Matrix infer_rows(Executor& executor, std::span<const float> parameters, const Layer& layer,
-                    const InferInput& input) const;
+  Rows record_stage(Tape& tape, const InferInput& input, MutMatrix into) const;
+  Rows record_messages(Tape& tape, const Layer& layer, const LayerBlock& block, Rows rows) const;
+  Rows record_layer(Tape& tape, const Layer& layer, const InferInput& input, MutMatrix into) const;
+  std::uint64_t pass_bytes(const Edge& edge, const BlockCounts& counts) const;
 
   ModelOptions options_;
   std::unique_ptr<const Conv> conv_;

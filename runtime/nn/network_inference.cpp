@@ -2,6 +2,7 @@
 #include "runtime/base/assert.hpp"
 #include "runtime/nn/network.hpp"
 #include "runtime/nn/network_layer_call.hpp"
+#include "runtime/nn/ops/cpu_block_ops.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -86,65 +87,69 @@ std::vector<InferStage> Network::embedding_stages() const {
   return stages;
 }
 
-Matrix Network::infer(Executor& executor, std::span<const float> parameters,
-                      const InferInput& input) const {
-  const bool messages = sends_messages();
-  const std::uint32_t before = first_layer_stage();
-  const std::size_t stages = layers_.size() + before;
+void Network::infer(Tape& tape, Executor& executor, std::span<const float> parameters,
+                    const InferInput& input, MutMatrix out) const {
+  const std::size_t stages = layers_.size() + first_layer_stage();
   TROUPE_ASSERT(input.stage < stages && input.blocks.size() == options_.types.edges.size() &&
                     input.rows.size() == options_.types.nodes.size(),
                 "stage, edge types, node types", input.stage, stages, input.blocks.size(),
                 input.rows.size());
-  if (input.stage < before) {
-    const std::size_t type = raw(input.type);
-    ConstMatrix rows = input.rows[type];
-    Matrix projected;
-    if (options_.linear_input) {
-      projected = Matrix(rows.rows, options_.hidden);
-      infer_input(executor, parameters, type, rows, projected.view());
-      rows = std::as_const(projected).view();
-    }
-    return messages
-               ? infer_messages(executor, parameters, layers_.front(), input.blocks.front(), rows)
-               : std::move(projected);
+  tape.begin(executor, parameters_, parameters, false);
+  const ConstMatrix made = tape.value(record_stage(tape, input, out));
+  TROUPE_ASSERT(made.rows == out.rows && made.cols == out.cols, "rows of a stage", made.rows,
+                made.cols, out.rows, out.cols);
+  if (made.data != out.data) {
+    tape.ops().copy(made.flat(), out.flat());
   }
-  const Layer& layer = layers_[input.stage - before];
-  Matrix rows = infer_rows(executor, parameters, layer, input);
-  if (!messages || layer.last || input.embeddings) {
-    return rows;
-  }
-  return infer_messages(executor, parameters, layers_[layer.number + 1], input.blocks.front(),
-                        std::as_const(rows).view());
 }
 
-void Network::infer_input(Executor& executor, std::span<const float> parameters,
-                          std::size_t node_type, ConstMatrix rows, MutMatrix out) const {
-  Activations activations;
-  Tape& tape = activations.tape_;
-  tape.begin(executor, parameters_, parameters, false);
-  record_input(tape, node_type, tape.input(rows), rows.rows, out);
-}
-
-Matrix Network::infer_messages(Executor& executor, std::span<const float> parameters,
-                               const Layer& layer, const LayerBlock& block,
-                               ConstMatrix rows) const {
-  const Edge& edge = layer.edges.front();
-  TROUPE_ASSERT(rows.rows >= block.num_dst && rows.cols == edge.shape.source, "rows for messages",
-                rows.rows, block.num_dst, rows.cols, edge.shape.source);
-  Activations activations;
-  Tape& tape = activations.tape_;
-  tape.begin(executor, parameters_, parameters, false);
-  const Rows source = tape.input(rows.slice(0, block.num_dst));
-  const Rows made = conv_->messages({.tape = tape,
-                                     .shape = edge.shape,
-                                     .parameter = edge.parameter,
-                                     .source = source,
-                                     .block = block,
-                                     .below = nullptr});
-  const ConstMatrix values = tape.value(made);
-  Matrix out(values.rows, values.cols);
-  std::ranges::copy(values.flat(), out.data());
+Matrix Network::infer(Executor& executor, std::span<const float> parameters,
+                      const InferInput& input) const {
+  const auto stages = input.embeddings ? embedding_stages() : infer_stages();
+  const auto& outputs = stages.at(input.stage).outputs;
+  const auto output = std::ranges::find(outputs, input.type, &InferStage::Output::type);
+  TROUPE_ASSERT(output != outputs.end(), "a stage without rows of a type", input.stage,
+                raw(input.type));
+  const std::size_t rows = output->edges.empty() ? input.rows[raw(input.type)].rows
+                                                 : input.blocks[raw(output->edges.front())].num_dst;
+  Matrix out(rows, output->cols);
+  CpuBlockOps ops;
+  Tape tape(ops);
+  infer(tape, executor, parameters, input, out.view());
   return out;
+}
+
+/// \param into  where the rows may go
+Rows Network::record_stage(Tape& tape, const InferInput& input, MutMatrix into) const {
+  const bool messages = sends_messages();
+  if (input.stage < first_layer_stage()) {
+    const std::size_t type = raw(input.type);
+    Rows rows = tape.input(input.rows[type]);
+    if (options_.linear_input) {
+      rows = record_input(tape, type, rows, input.rows[type].rows, messages ? MutMatrix{} : into);
+    }
+    return messages ? record_messages(tape, layers_.front(), input.blocks.front(), rows) : rows;
+  }
+  const Layer& layer = layers_[input.stage - first_layer_stage()];
+  if (!messages || layer.last || input.embeddings) {
+    return record_layer(tape, layer, input, into);
+  }
+  return record_messages(tape, layers_[layer.number + 1], input.blocks.front(),
+                         record_layer(tape, layer, input, {}));
+}
+
+Rows Network::record_messages(Tape& tape, const Layer& layer, const LayerBlock& block,
+                              Rows rows) const {
+  const Edge& edge = layer.edges.front();
+  const ConstMatrix source = tape.value(rows);
+  TROUPE_ASSERT(source.rows >= block.num_dst && source.cols == edge.shape.source,
+                "rows for messages", source.rows, block.num_dst, source.cols, edge.shape.source);
+  return conv_->messages({.tape = tape,
+                          .shape = edge.shape,
+                          .parameter = edge.parameter,
+                          .source = rows,
+                          .block = block,
+                          .below = nullptr});
 }
 
 /// \requires the layer has rows of the type
@@ -155,12 +160,9 @@ const Network::Node& Network::node_of(const Layer& layer, NodeTypeId type) {
   return *node;
 }
 
-Matrix Network::infer_rows(Executor& executor, std::span<const float> parameters,
-                           const Layer& layer, const InferInput& input) const {
+Rows Network::record_layer(Tape& tape, const Layer& layer, const InferInput& input,
+                           MutMatrix into) const {
   const Node& node = node_of(layer, input.type);
-  Activations activations;
-  Tape& tape = activations.tape_;
-  tape.begin(executor, parameters_, parameters, false);
   LayerCall call{.tape = tape,
                  .layer = layer,
                  .blocks = input.blocks,
@@ -169,10 +171,8 @@ Matrix Network::infer_rows(Executor& executor, std::span<const float> parameters
   for (const std::size_t read : layer.inputs) {
     call.rows[read] = tape.input(input.rows[read]);
   }
-  Matrix out(call.count(node), layer.out);
   auto terms = record_edges(call, &node);
-  record_node(call, node, terms, out.view());
-  return out;
+  return record_node(call, node, terms, into);
 }
 
 // ---- in place ----
@@ -198,27 +198,24 @@ std::size_t Network::source_product_cols(std::uint32_t stage, EdgeTypeId edge_ty
   return product ? layout()[edge.parameter + *product].rows : 0;
 }
 
-void Network::source_product(Executor& executor, std::span<const float> parameters,
+void Network::source_product(Tape& tape, Executor& executor, std::span<const float> parameters,
                              std::uint32_t stage, EdgeTypeId edge_type, ConstMatrix rows,
                              MutMatrix out) const {
   const Edge& edge = edge_of(stage, edge_type);
-  Activations activations;
-  Tape& tape = activations.tape_;
   tape.begin(executor, parameters_, parameters, false);
   const std::size_t weight = edge.parameter + *conv_->source_use(edge.shape).product;
   tape.combine({tape.own(tape.input(rows), {weight})}, rows.rows, {}, out);
 }
 
-void Network::infer_in_place(Executor& executor, std::span<const float> parameters,
+void Network::infer_in_place(Tape& tape, Executor& executor, std::span<const float> parameters,
                              const InPlaceInput& input, MutMatrix out) const {
+  tape.begin(executor, parameters_, parameters, false);
   if (input.stage < first_layer_stage()) {
-    return infer_input(executor, parameters, raw(input.type), input.own, out);
+    record_input(tape, raw(input.type), tape.input(input.own), input.own.rows, out);
+    return;
   }
   const Layer& layer = layers_.at(input.stage - first_layer_stage());
   const Node& node = node_of(layer, input.type);
-  Activations activations;
-  Tape& tape = activations.tape_;
-  tape.begin(executor, parameters_, parameters, false);
   LayerCall call{.tape = tape,
                  .layer = layer,
                  .blocks = input.blocks,

@@ -1,5 +1,7 @@
 #include "runtime/run/exact_inference.hpp"
 
+#include "runtime/nn/ops/cpu_block_ops.hpp"
+#include "runtime/nn/ops/tape.hpp"
 #include "runtime/run/forward_input.hpp"
 
 #include <algorithm>
@@ -8,7 +10,7 @@
 namespace troupe {
 namespace {
 
-constexpr std::size_t most_in_flight = 2;
+constexpr std::size_t blocks_in_flight = 2;
 
 const nn::InferStage::Output& output_of(const nn::InferStage& stage, NodeTypeId type) {
   return *std::ranges::find(stage.outputs, type, &nn::InferStage::Output::type);
@@ -91,32 +93,6 @@ NodeTypeId ExactInference::source_of(EdgeTypeId edge) const {
   return options_.network->options().types.edges[raw(edge)].source;
 }
 
-/// Columns of the rows that a stage reads for an output: those of its own type and of its sources.
-std::uint64_t ExactInference::read_cols(const nn::InferStage& stage,
-                                        const nn::InferStage::Output& output) const {
-  std::uint64_t cols = stage.in_cols[raw(output.type)];
-  for (const auto e : output.edges) {
-    cols = std::max(cols, stage.in_cols[raw(source_of(e))]);
-  }
-  return cols;
-}
-
-/// Work of a stage on the nodes of all parts that lie here.
-std::uint64_t ExactInference::work_of(const nn::InferStage& stage) const {
-  std::uint64_t work = 0;
-  for (const auto& [id, part] : host_.parts) {
-    for (const auto& output : stage.outputs) {
-      std::uint64_t edges = 0;
-      for (const auto e : output.edges) {
-        edges += part->edges_of(e).lists(options_.dir).neighbours.size();
-      }
-      work += inference_work(stage, read_cols(stage, output), output.cols,
-                             part->nodes_of(output.type).count, edges);
-    }
-  }
-  return work;
-}
-
 std::shared_ptr<const CollectOptions> ExactInference::stage_inputs() const {
   CollectOptions collect;
   collect.with_labels = false;
@@ -148,17 +124,9 @@ std::shared_ptr<const SampleOptions> ExactInference::stage_sample() const {
   return std::make_shared<const SampleOptions>(std::move(sample));
 }
 
-BlockInputs ExactInference::block_inputs(const Part& part,
-                                         const nn::InferStage::Output& output) const {
-  BlockInputs inputs{.rows = {}, .along = {}, .own = output.type};
-  for (std::size_t t = 0; t < host_.graph->node_types.size(); ++t) {
-    inputs.rows.push_back({host_.book->count(static_cast<NodeTypeId>(t)),
-                           collect_->decoders[t].cols() * sizeof(float)});
-  }
-  for (const auto e : output.edges) {
-    inputs.along.push_back({&part.edges_of(e).lists(options_.dir), source_of(e)});
-  }
-  return inputs;
+/// Two for each device: one is computed while the other is sampled.
+std::size_t ExactInference::most_in_flight() const {
+  return blocks_in_flight * (options_.device ? options_.device->devices : 1);
 }
 
 void ExactInference::cancel() {
@@ -200,7 +168,8 @@ std::optional<std::vector<InPlaceBlock>> ExactInference::blocks_in_place() const
                           .parameters = parameters_,
                           .inputs = reads_tensors() ? inputs_ : WholeRows(),
                           .outputs = whole_,
-                          .block_bytes = options_.block_bytes});
+                          .block_bytes = options_.block_bytes,
+                          .device = options_.device});
 }
 
 void ExactInference::set_learned(std::uint32_t generation, std::uint64_t step) {
@@ -251,9 +220,7 @@ void ExactInference::begin(std::uint32_t layer) {
   }
   for (const auto& [id, part] : host_.parts) {
     for (const auto& output : stage().outputs) {
-      const auto nodes = part->nodes_of(output.type).count;
-      for (const auto& block :
-           inference_blocks(block_inputs(*part, output), nodes, options_.block_bytes)) {
+      for (const auto& block : cut(*part, output)) {
         left_.push_back({.output = OutputKey{id, output.type}, .nodes = block});
       }
     }
@@ -295,7 +262,7 @@ ExactInference::Ask ExactInference::ask(std::uint64_t number, const Block& block
 
 std::vector<ExactInference::Ask> ExactInference::next() {
   std::vector<Ask> asks;
-  while (!left_.empty() && in_flight_.size() < most_in_flight &&
+  while (!left_.empty() && in_flight_.size() < most_in_flight() &&
          (in_flight_.empty() || in_flight_.begin()->second.round == left_.front().round)) {
     const auto number = next_block_++;
     const auto& block = in_flight_.emplace(number, std::move(left_.front())).first->second;
@@ -322,11 +289,17 @@ InferBlock ExactInference::computation(std::uint64_t block,
           .to = to.rows,
           .make = [network = options_.network, parameters = parameters_, layer = layer_,
                    output = output_of(stage(), of.output->second), embeddings,
-                   ready = std::move(ready)](Executor& executor, MutMatrix rows) {
+                   ready = std::move(ready)](const InferPlace& on,
+                                             MutMatrix rows) -> Result<std::uint64_t> {
             const auto& batch = ready->batch;
-            const auto made = network->infer(executor, parameters.as<float>(),
-                                             infer_input(batch, output, layer, embeddings));
-            std::ranges::copy(made.view().flat(), rows.data);
+            const auto input = infer_input(batch, output, layer, embeddings);
+            if (on.device != nullptr) {
+              TROUPE_RETURN_IF_ERROR(on.device->infer(*network, parameters, input, rows));
+            } else {
+              nn::CpuBlockOps ops;
+              nn::Tape tape(ops);
+              network->infer(tape, on.executor, parameters.as<float>(), input, rows);
+            }
             return batch.sampled->num_edges();
           }};
 }
@@ -338,14 +311,14 @@ Result<InferBlock> ExactInference::input_computation(
     TROUPE_RETURN_IF_ERROR(input.check(*learned));
   }
   const auto& to = outputs_.at({input.part->id, input.type});
-  return InferBlock{
-      .nodes = input.nodes,
-      .first_row = to.first,
-      .to = to.rows,
-      .make = [input, learned = std::move(learned)](Executor& executor, MutMatrix rows) {
-        input.fill(executor, learned.get(), rows);
-        return std::uint64_t{0};
-      }};
+  return InferBlock{.nodes = input.nodes,
+                    .first_row = to.first,
+                    .to = to.rows,
+                    .make = [input, learned = std::move(learned)](
+                                const InferPlace& on, MutMatrix rows) -> Result<std::uint64_t> {
+                      input.fill(on.executor, learned.get(), rows);
+                      return std::uint64_t{0};
+                    }};
 }
 
 void ExactInference::computed(std::uint64_t block, std::uint64_t edges) {

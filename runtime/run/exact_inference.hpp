@@ -10,6 +10,7 @@
 #include "runtime/feature/ready_batch.hpp"
 #include "runtime/graph/store.hpp"
 #include "runtime/nn/network.hpp"
+#include "runtime/run/device_share.hpp"
 #include "runtime/run/exact_inputs.hpp"
 #include "runtime/run/in_place_stage.hpp"
 #include "runtime/run/inference_blocks.hpp"
@@ -37,6 +38,8 @@ struct ExactInferenceOptions {
   std::uint64_t block_bytes = nn::infer_block_bytes;
   /// Ends with the input rows of the network's last layer instead of the logits.
   bool embeddings = false;
+  /// Blocks are computed on devices; none: on the CPU. \requires check_device()
+  std::optional<DeviceShare> device = std::nullopt;
 };
 
 /// The graph, and what of it lies on the host.
@@ -67,7 +70,7 @@ class ExactInference {
   /// Rows that a layer makes: of one node type in one part.
   using OutputKey = std::pair<PartId, NodeTypeId>;
   /// A block to be computed, after it was sampled with all neighbors and collected. Two are in flight at
-  /// most.
+  /// most, of each device.
   struct Ask {
     std::uint64_t block = 0;               ///< Unique in the layer
     std::uint64_t flow = 0;                ///< Its number in the trace; 0: none
@@ -77,6 +80,10 @@ class ExactInference {
   };
 
   ExactInference(ExactInferenceOptions options, InferenceHost host);
+
+  /// Whether each node of the parts here is a block that has room in a device's share.
+  /// \errors out_of_memory: one has not, with the bytes it takes and the share
+  Status check_device() const;
 
   /// Of requests.
   std::uint32_t layers() const { return static_cast<std::uint32_t>(stages_.size()) + inputs(); }
@@ -150,6 +157,11 @@ class ExactInference {
   std::shared_ptr<const CollectOptions> stage_inputs() const;
   std::shared_ptr<const SampleOptions> stage_sample() const;
   BlockInputs block_inputs(const Part& part, const nn::InferStage::Output& output) const;
+  BlockInputs device_inputs(const Part& part, std::uint32_t stage,
+                            const nn::InferStage::Output& output) const;
+  nn::InferFootprint footprint(std::uint32_t stage, NodeTypeId type) const;
+  std::vector<InferenceBlock> cut(const Part& part, const nn::InferStage::Output& output) const;
+  std::size_t most_in_flight() const;
   bool has_whole_graph() const { return host_.parts.size() == host_.book->parts(); }
   /// Layers before those of the network.
   std::uint32_t inputs() const { return options_.tables ? 1 : 0; }

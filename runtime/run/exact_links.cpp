@@ -105,9 +105,10 @@ InferBlock ExactLinks::computation(std::uint64_t block, std::shared_ptr<const Re
           .first_row = 0,
           .to = to,
           .make = [network = network_, task = options_.task, parameters = parameters_,
-                   ready = std::move(ready)](Executor& executor, MutMatrix rows) {
+                   ready = std::move(ready)](const InferPlace& on,
+                                             MutMatrix rows) -> Result<std::uint64_t> {
             const auto made =
-                link_outputs(executor, ready->batch, task, *network, parameters.as<float>());
+                link_outputs(on.executor, ready->batch, task, *network, parameters.as<float>());
             TROUPE_ASSERT(made.rows() == rows.rows && made.cols() == rows.cols, "outputs of links",
                           made.rows(), made.cols(), rows.rows, rows.cols);
             std::ranges::copy(made.view().flat(), rows.data);

@@ -1,9 +1,12 @@
 #include "runtime/run/in_place_stage.hpp"
 
+#include "runtime/nn/ops/cpu_block_ops.hpp"
 #include "runtime/nn/ops/linear.hpp"
+#include "runtime/nn/ops/tape.hpp"
 
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <utility>
 
 namespace troupe {
@@ -17,8 +20,13 @@ struct Shared {
   EdgeDir dir = EdgeDir::in;
   std::map<PartId, std::shared_ptr<const Part>> parts;
   std::vector<ConstMatrix> rows;     ///< by node type, as the stage reads them
-  std::vector<ConstMatrix> sources;  ///< by edge type: those rows, or their products
+  std::vector<ConstMatrix> sources;  ///< by edge type: those rows, or on the CPU their products
   std::vector<std::shared_ptr<const Matrix>> owners;
+  // Of devices:
+  std::vector<nn::SourceRows> device_sources = {};
+  std::size_t piece_rows = 0;  ///< of their products
+  /// By the device's number, which alone reads and writes it.
+  std::vector<std::optional<nn::ResidentRows>> resident = {};
 };
 
 constexpr std::uint64_t most_edges = std::numeric_limits<std::uint32_t>::max();
@@ -38,6 +46,9 @@ class StageBuilder {
       return std::nullopt;
     }
     find_sources();
+    if (stage_.device && !sources_fit()) {
+      return std::nullopt;
+    }
     for (const auto& output : of_.outputs) {
       for (const auto& [id, part] : stage_.parts) {
         add_outputs(output, *part);
@@ -100,9 +111,10 @@ class StageBuilder {
     for (const auto& [id, part] : stage_.parts) {
       const auto& own = part->nodes[type];
       for (const auto& nodes : even_blocks(own.count, to->cols())) {
-        const auto run = [decoder, part = part, type, nodes](Executor& executor, MutMatrix rows) {
+        const auto run = [decoder, part = part, type, nodes](
+                             const InferPlace& on, MutMatrix rows) -> Result<std::uint64_t> {
           const auto& table = *part->nodes[type].features;
-          nn::for_each_chunk(executor, rows.rows, [&](std::size_t first, std::size_t chunk) {
+          nn::for_each_chunk(on.executor, rows.rows, [&](std::size_t first, std::size_t chunk) {
             for (std::size_t i = first; i < first + chunk; ++i) {
               decoder.decode(table.row(nodes.first + i), rows.row(i));
             }
@@ -160,9 +172,34 @@ class StageBuilder {
       for (const auto e : output.edges) {
         const ConstMatrix rows = shared_->rows[raw(source_of(e))];
         const auto cols = stage_.network->source_product_cols(stage_.stage, e);
-        shared_->sources[raw(e)] = cols > 0 ? products(e, rows, cols) : rows;
+        const bool here = cols > 0 && !stage_.device;
+        shared_->sources[raw(e)] = here ? products(e, rows, cols) : rows;
+        shared_->device_sources.push_back({e, rows, cols});
       }
     }
+  }
+
+  /// Rows of all sources fit into the share of a device.
+  bool sources_fit() {
+    std::map<const float*, std::uint64_t> of_rows;
+    std::uint64_t bytes = 0;
+    std::uint64_t cols = 1;
+    for (const auto& source : shared_->device_sources) {
+      const auto& rows = source.rows;
+      auto& taken = source.product_cols > 0 ? bytes : of_rows[rows.data];
+      const auto product = rows.rows * source.product_cols * sizeof(float);
+      taken = source.product_cols > 0 ? taken + product : rows.size() * sizeof(float);
+      cols = std::max<std::uint64_t>(cols, 2 * rows.cols + source.product_cols);
+    }
+    for (const auto& [data, taken] : of_rows) {
+      bytes += taken;
+    }
+    // Pieces of products take the place of a block.
+    const auto height = std::max<std::uint64_t>(stage_.device->product_rows, 1);
+    const auto fitting = stage_.device->block_bytes() / 2 / (cols * sizeof(float));
+    shared_->piece_rows = std::max<std::uint64_t>(fitting / height, 1) * height;
+    shared_->resident.resize(stage_.device->devices);
+    return bytes <= stage_.device->resident_bytes();
   }
 
   ConstMatrix products(EdgeTypeId edge, ConstMatrix rows, std::uint64_t cols) {
@@ -170,9 +207,11 @@ class StageBuilder {
     shared_->owners.push_back(to);
     for (const auto& nodes : even_blocks(rows.rows, rows.cols)) {
       const auto run = [shared = shared_, edge, source = rows.slice(nodes.first, nodes.count)](
-                           Executor& executor, MutMatrix out) {
-        shared->network->source_product(executor, shared->parameters.as<float>(), shared->stage,
-                                        edge, source, out);
+                           const InferPlace& on, MutMatrix out) -> Result<std::uint64_t> {
+        nn::CpuBlockOps ops;
+        nn::Tape tape(ops);
+        shared->network->source_product(tape, on.executor, shared->parameters.as<float>(),
+                                        shared->stage, edge, source, out);
         return std::uint64_t{0};
       };
       blocks_.push_back({.block = {nodes, 0, to, run}, .round = 1, .output = {}});
@@ -182,10 +221,10 @@ class StageBuilder {
 
   void add_outputs(const nn::InferStage::Output& output, const Part& part) {
     const auto& own = part.nodes_of(output.type);
-    for (const auto& nodes : cut(output, part)) {
-      const auto run = [shared = shared_, output, id = part.id, nodes](Executor& executor,
+    for (const auto& nodes : stage_.device ? cut_for_device(output, part) : cut(output, part)) {
+      const auto run = [shared = shared_, output, id = part.id, nodes](const InferPlace& on,
                                                                        MutMatrix rows) {
-        return sum_in_place(*shared, output, *shared->parts.at(id), nodes, executor, rows);
+        return sum_in_place(*shared, output, *shared->parts.at(id), nodes, on, rows);
       };
       blocks_.push_back({.block = {nodes, raw(own.first), stage_.outputs[raw(output.type)], run},
                          .round = 2,
@@ -219,9 +258,26 @@ class StageBuilder {
     return blocks;
   }
 
-  static std::uint64_t sum_in_place(const Shared& shared, const nn::InferStage::Output& output,
-                                    const Part& part, const InferenceBlock& nodes,
-                                    Executor& executor, MutMatrix rows) {
+  /// The same of a device, which has the sources' rows already.
+  std::vector<InferenceBlock> cut_for_device(const nn::InferStage::Output& output,
+                                             const Part& part) const {
+    const auto footprint =
+        stage_.network->infer_footprint(stage_.stage, output.type, stage_.device->product_rows);
+    BlockInputs inputs{.rows = std::vector<BlockInputs::Rows>(of_.in_cols.size()),
+                       .along = {},
+                       .own = output.type,
+                       .own_bytes = footprint.rows[raw(output.type)] + footprint.destinations};
+    for (const auto e : output.edges) {
+      inputs.along.push_back(
+          {&part.edges_of(e).lists(stage_.dir), source_of(e), footprint.edges[raw(e)]});
+    }
+    return inference_blocks(inputs, part.nodes_of(output.type).count,
+                            stage_.device->bytes_of_block(stage_.block_bytes, footprint.fixed));
+  }
+
+  static Result<std::uint64_t> sum_in_place(Shared& shared, const nn::InferStage::Output& output,
+                                            const Part& part, const InferenceBlock& nodes,
+                                            const InferPlace& on, MutMatrix rows) {
     nn::InPlaceInput input;
     input.stage = shared.stage;
     input.type = output.type;
@@ -247,8 +303,25 @@ class StageBuilder {
           .sources = lists.neighbours.visit([&](auto ids) { return narrow(ids, begin, count); })};
       edges += count;
     }
-    shared.network->infer_in_place(executor, shared.parameters.as<float>(), input, rows);
+    TROUPE_RETURN_IF_ERROR(infer(shared, input, on, rows));
     return edges;
+  }
+
+  static Status infer(Shared& shared, const nn::InPlaceInput& input, const InferPlace& on,
+                      MutMatrix rows) {
+    if (on.device == nullptr) {
+      nn::CpuBlockOps ops;
+      nn::Tape tape(ops);
+      shared.network->infer_in_place(tape, on.executor, shared.parameters.as<float>(), input, rows);
+      return ok_status();
+    }
+    auto& resident = shared.resident.at(on.device->number());
+    if (!resident) {
+      TROUPE_ASSIGN_OR_RETURN(resident,
+                              on.device->keep(*shared.network, shared.parameters, shared.stage,
+                                              shared.device_sources, shared.piece_rows));
+    }
+    return on.device->infer_in_place(*shared.network, shared.parameters, input, *resident, rows);
   }
 
   static std::span<const std::uint32_t> narrow(std::span<const std::uint32_t> ids,

@@ -5,9 +5,12 @@
 #include "runtime/base/executor.hpp"
 #include "runtime/base/ids.hpp"
 #include "runtime/base/matrix.hpp"
+#include "runtime/base/result.hpp"
 #include "runtime/feature/row_collection.hpp"
 #include "runtime/graph/part.hpp"
+#include "runtime/nn/device_inference.hpp"
 #include "runtime/nn/network.hpp"
+#include "runtime/run/device_share.hpp"
 #include "runtime/run/inference_blocks.hpp"
 
 #include <cstdint>
@@ -19,16 +22,22 @@
 
 namespace troupe {
 
+/// Where a block is computed.
+struct InferPlace {
+  Executor& executor;
+  nn::DeviceInference* device = nullptr;  ///< null: on the executor
+};
+
 /// The computation of some rows of a matrix; other computations make others.
 struct InferBlock {
   InferenceBlock nodes;         ///< by local index
   std::uint64_t first_row = 0;  ///< of `to`: where the node with index 0 goes
   std::shared_ptr<Matrix> to;
-  /// Writes the rows of the nodes. \returns edges that were read
-  std::function<std::uint64_t(Executor&, MutMatrix rows)> make;
+  /// Writes the rows of the nodes. \returns edges that were read \errors those of the device
+  std::function<Result<std::uint64_t>(const InferPlace&, MutMatrix rows)> make;
 
-  std::uint64_t run(Executor& executor) const {
-    return make(executor, to->view().slice(first_row + nodes.first, nodes.count));
+  Result<std::uint64_t> run(const InferPlace& on) const {
+    return make(on, to->view().slice(first_row + nodes.first, nodes.count));
   }
 };
 
@@ -47,6 +56,7 @@ struct InPlaceStage {
   WholeRows outputs = {};
 
   std::uint64_t block_bytes = nn::infer_block_bytes;
+  std::optional<DeviceShare> device = std::nullopt;  ///< none: blocks are computed on the CPU
 };
 
 /// A computation of a stage in place.
@@ -57,9 +67,10 @@ struct InPlaceBlock {
 };
 
 /// The computations of a stage, in order of rounds: rows of features that do not lie as float32 yet,
-/// products of sources, outputs.
+/// products of sources, outputs. Devices make the products themselves, where the first block needs them.
 /// \returns nothing where the stage has to go by sampled blocks: features are too wide to be turned into
-///   float32, ids have 8 bytes, a list has 2^32 entries or more
+///   float32, ids have 8 bytes, a list has 2^32 entries or more, rows of the sources are larger than a
+///   device's share
 /// \requires the network reads in place
 std::optional<std::vector<InPlaceBlock>> in_place_blocks(const InPlaceStage& stage);
 

@@ -347,5 +347,90 @@ TEST_F(LearnerActorOnSmallDevice, AnswersReadsWithTheErrorOfTheDevice) {
   EXPECT_ERROR(compute<net::FinishResult>(net::Finish{}), Errc::out_of_memory, "");
 }
 
+// ---- inferrers ----
+
+/// Blocks whose rows become the number of the device that they were computed on, from 1; 0: the CPU.
+class InferrerTest : public ::testing::Test {
+ protected:
+  void start(caf::actor inferrer) {
+    inferrer_ = std::move(inferrer);
+    system_.add("inferrer", inferrer_);
+  }
+  std::vector<std::shared_ptr<nn::DeviceInference>> devices(std::size_t count) const {
+    std::vector<std::shared_ptr<nn::DeviceInference>> all;
+    for (std::size_t number = 0; number < count; ++number) {
+      all.push_back(std::make_shared<nn::DeviceInference>(
+          number, []() -> Result<std::unique_ptr<nn::BlockOps>> {
+            return Error(Errc::internal, "these blocks need no operations");
+          }));
+    }
+    return all;
+  }
+  struct Block {
+    std::uint64_t asked;
+    std::shared_ptr<Matrix> rows;
+  };
+  Block infer(const Status& done = ok_status()) {
+    auto to = std::make_shared<Matrix>(2, 1);
+    InferBlock block{.nodes = {0, 2}, .first_row = 0, .to = to, .make = {}};
+    block.make = [done](const InferPlace& on, MutMatrix rows) -> Result<std::uint64_t> {
+      TROUPE_RETURN_IF_ERROR(done);
+      const auto number = on.device == nullptr ? 0 : on.device->number() + 1;
+      std::ranges::fill(rows.flat(), static_cast<float>(number));
+      return std::uint64_t{7};
+    };
+    const auto asked = evaluator_.request(inferrer_, std::move(block));
+    system_.run_messages();
+    return {asked, to};
+  }
+  std::size_t compute() {
+    const auto tasks = system_.executor()->run_all();
+    system_.run_messages();
+    return tasks;
+  }
+
+  testing::ScriptedSystem system_;
+  testing::ScriptedActor evaluator_{system_, "evaluator"};
+  caf::actor inferrer_;
+};
+
+TEST_F(InferrerTest, TheCpuComputesAnyNumberOfBlocksAtOnce) {
+  start(spawn_cpu_inferrer(*system_, system_.executor()));
+  const auto first = infer();
+  const auto second = infer(Error(Errc::out_of_memory, "no room"));
+  EXPECT_EQ(compute(), 2U);
+
+  ASSERT_OK_AND_ASSIGN(const auto done, evaluator_.answer_to<BlockInferred>(first.asked));
+  EXPECT_EQ(done->edges, 7U);
+  EXPECT_EQ(first.rows->view().row(1)[0], 0.0F);
+  EXPECT_ERROR(evaluator_.answer_to<BlockInferred>(second.asked), Errc::out_of_memory, "no room");
+}
+
+TEST_F(InferrerTest, EachDeviceComputesABlockAtATime) {
+  start(spawn_device_inferrer(*system_, system_.executor(), devices(2)));
+  const std::vector<Block> blocks = {infer(), infer(), infer()};
+  EXPECT_EQ(compute(), 2U);
+  EXPECT_OK(evaluator_.answer_to<BlockInferred>(blocks[0].asked));
+  EXPECT_OK(evaluator_.answer_to<BlockInferred>(blocks[1].asked));
+  EXPECT_EQ(compute(), 1U);
+  EXPECT_OK(evaluator_.answer_to<BlockInferred>(blocks[2].asked));
+
+  EXPECT_EQ(blocks[0].rows->view().row(0)[0], 1.0F);
+  EXPECT_EQ(blocks[1].rows->view().row(0)[0], 2.0F);
+  EXPECT_GT(blocks[2].rows->view().row(0)[0], 0.0F);
+}
+
+TEST_F(InferrerTest, ABlockThatADeviceFailsAtLeavesItToTheNext) {
+  start(spawn_device_inferrer(*system_, system_.executor(), devices(1)));
+  const auto lost = infer(Error(Errc::cuda_failure, "CUDA device 0: kernel of 7: lost"));
+  const auto next = infer();
+  EXPECT_EQ(compute(), 1U);
+  EXPECT_EQ(compute(), 1U);
+
+  EXPECT_ERROR(evaluator_.answer_to<BlockInferred>(lost.asked), Errc::cuda_failure,
+               "kernel of 7: lost");
+  EXPECT_OK(evaluator_.answer_to<BlockInferred>(next.asked));
+}
+
 }  // namespace
 }  // namespace troupe

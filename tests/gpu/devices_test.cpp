@@ -100,6 +100,8 @@ class NamedDevices final : public Devices {
                                                   nn::Precision /*precision*/) override {
     return none();
   }
+  Result<std::unique_ptr<nn::BlockOps>> exact_ops(Rank /*rank*/) override { return none(); }
+  std::size_t exact_product_rows() const override { return 0; }
   Result<std::unique_ptr<DeviceMeans>> means(Rank /*rank*/, const nn::BlockOps& /*ops*/,
                                              const DeviceMeansOptions& /*options*/) override {
     return none();

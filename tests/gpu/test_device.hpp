@@ -5,6 +5,7 @@
 #include "gpu/feature/device_rows.hpp"
 #include "gpu/nn/cuda_block_ops.hpp"
 #include "gpu/nn/emulated_block_ops.hpp"
+#include "gpu/nn/product_pieces.hpp"
 #include "gpu/run/devices.hpp"
 #include "gpu/sample/device_sampler.hpp"
 #include "tests/support/expect.hpp"
@@ -87,6 +88,14 @@ class OnTestDevice {
     auto ops = gpu::make_cuda_block_ops(0, precision);
     EXPECT_OK(ops);
     return ops ? *std::move(ops) : nullptr;
+  }
+  /// Of exact inference.
+  Result<std::unique_ptr<nn::BlockOps>> exact_ops() const {
+    if (emulated_) {
+      return gpu::make_emulated_block_ops(emulated_, nn::Precision::float32,
+                                          gpu::emulated_product_rows);
+    }
+    return gpu::make_cuda_block_ops(0, nn::Precision::float32, gpu::cuda_product_rows);
   }
   Result<std::unique_ptr<gpu::DeviceSampler>> sampler(const CutGraph& cut,
                                                       const SampleOptions& options) const {

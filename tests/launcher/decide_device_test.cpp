@@ -182,6 +182,11 @@ TEST(DeviceText, SaysWhatDevicesDoAndWhatTheHostDoes) {
   Job links = job_on("emulated:1");
   links.task.kind = "link";
   EXPECT_EQ(device_text(links, all, found_none), "device emulated:1: trains, makes batches");
+  const DevicePlan servers{.learns = true, .batches = true, .exact_on_host = true};
+  EXPECT_EQ(
+      device_text(job_on("cuda"), servers, found_none),
+      "device cuda: trains, makes batches; exact inference on CPUs (processes with parts have "
+      "no ranks)");
   Job triples = job_on("emulated:1");
   triples.task.kind = "knowledge";
   triples.embedding["entity"] = {};

@@ -170,6 +170,13 @@ TEST_F(ResumeTest, LinksOnDevicesKilledAfterAnyStepWithACheckpointPerStep) {
   }
 }
 
+/// Scores of each epoch, from exact inference, decide which is the best.
+TEST_F(ResumeTest, ExactInferenceOnDevicesKilledAfterAnyStepWithACheckpointPerEpoch) {
+  prepare({"checkpoint.every.epochs=1", "cluster.device=emulated:2", "sample.batch_size=84",
+           "train.epochs=2"});
+  EXPECT_GE(end_everywhere(End::kill), 1U);
+}
+
 TEST_F(ResumeTest, AttentionKilledAfterAnyStepWithACheckpointPerStep) {
   for (const char* kind : {"gat", "hgt"}) {
     SCOPED_TRACE(kind);

@@ -112,6 +112,9 @@ class BlockOps {
 
   /// Of a device; null: the operands are in host memory.
   virtual PassMemory* memory() { return nullptr; }
+  /// Rows that products are made of at a time, the last piece padded, so that a row's bits do not depend on the
+  /// rows beside it; 0: as many as there are.
+  virtual std::size_t product_rows() const { return 0; }
   /// \param host  stays as it is until the next download()
   virtual void upload(const void* host, void* to, std::size_t size_bytes) = 0;
   /// Waits until all is computed that `from` depends on.

@@ -63,6 +63,8 @@ class Tape {
   Tape& operator=(const Tape&) = delete;
   ~Tape();
 
+  BlockOps& ops() const { return ops_; }
+
   /// Begins a pass. \param keep  backward() follows
   void begin(Executor& executor, const ParameterList& list, std::span<const float> parameters,
              bool keep);

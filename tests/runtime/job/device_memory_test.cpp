@@ -48,7 +48,36 @@ TEST(DeviceMemory, CountsWhatIsThereForSure) {
   // Their arrays have an eighth more than they need.
   EXPECT_GE(memory.batches, 3U * (100 * 40 + (100 * 16 + 90 * 4 + 101 * 4) * 9 / 8));
   EXPECT_EQ(memory.parameters, 6U * 4 * (2 * 10 * 16 + 16 + 2 * 16 * 3 + 3));
-  EXPECT_EQ(memory.bytes(), memory.lists + memory.ids + memory.rows + memory.reserved());
+  EXPECT_EQ(memory.bytes(),
+            memory.lists + memory.ids + memory.rows + memory.exact + memory.reserved());
+}
+
+/// Rows of the widest stage, and as much for a block; at most an eighth of the memory.
+TEST(DeviceMemory, HasAShareForExactInference) {
+  auto job = device_job();
+  auto graph = device_graph();
+  graph.node_types[0].count = 100'000'000;
+  const auto exact = [&](const DeviceFacts& facts) {
+    return device_memory(job, graph, make_plan(job, graph), facts).exact;
+  };
+  EXPECT_EQ(exact({}), std::uint64_t{2} * 100'000'000 * 16 * 4);
+  EXPECT_EQ(exact({.memory_bytes = 8000}), 1000U);
+  EXPECT_EQ(exact_share(500, 8000), 500U);
+  EXPECT_EQ(exact_share(500, 0), 500U);
+
+  job.model.kind = "gat";  // by blocks alone
+  const auto blocks = exact({.product_rows = 100});
+  EXPECT_GE(blocks, 2 * nn::infer_block_bytes + 2 * 100 * 2 * 16 * 4);
+  EXPECT_LE(blocks, 2 * nn::infer_block_bytes + 1'000'000);
+  graph = device_graph();  // a block of the whole graph is smaller
+  EXPECT_LE(exact({.product_rows = 100}), 4'000'000U);
+  EXPECT_NE(to_string(device_memory_of(job, {})).find("\n  exact inference: "), std::string::npos);
+
+  job.cluster.placement = "server_client";  // evaluators have no ranks beside them
+  EXPECT_EQ(exact({}), 0U);
+  job.cluster.placement = "collocated";
+  job.model.layers = 0;
+  EXPECT_EQ(exact({}), 0U);
 }
 
 /// Ten links with three negatives each are 40 pairs, whatever nodes they share.
@@ -120,8 +149,8 @@ TEST(DeviceMemory, AutoTakesWhatIsFreeLessTheMargin) {
   const auto all = device_memory_of(job, {.batches = true});
   const auto beside = all.lists + all.ids + all.reserved();
   for (const std::uint64_t rows : {0U, 1000U, 20'000U}) {
-    // A sixteenth stays free.
-    const std::uint64_t memory = (beside + rows) * 16 / 15;
+    // A sixteenth stays free, an eighth is for exact inference.
+    const std::uint64_t memory = (beside + rows) * 16 / 13;
     const auto found =
         device_memory_of(job, {.devices = 1, .memory_bytes = memory, .batches = true});
     EXPECT_NEAR(static_cast<double>(found.rows), static_cast<double>(rows), 2);

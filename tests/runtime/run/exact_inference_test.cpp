@@ -36,7 +36,8 @@ TEST_F(Inference, HasTwoBlocksInFlight) {
   EXPECT_FALSE(inference.waits());
 
   const auto work = inference.computation(first[0].block, ready(*first[0].request));
-  inference.computed(first[0].block, work.run(executor_));
+  ASSERT_OK_AND_ASSIGN(const auto edges, work.run({executor_}));
+  inference.computed(first[0].block, edges);
   EXPECT_EQ(inference.blocks_done(), 1U);
   EXPECT_EQ(inference.next().size(), 1U);
 }

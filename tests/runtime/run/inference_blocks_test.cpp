@@ -61,6 +61,18 @@ TEST(InferenceBlocks, CountRowsOfEachTypeAgainstThoseOfTheGraph) {
   EXPECT_EQ(inference_blocks(inputs, 5, 40).size(), 1U);
 }
 
+TEST(InferenceBlocks, CountEdgesAndDestinationsOfDevices) {
+  auto inputs = inputs_of(lists, 100, 8);
+  inputs.along[0].bytes = 2;
+  inputs.own_bytes = 5;
+  // 8 bytes a row, 2 an edge, 5 a node: 43, 13, 23, 113, 33.
+  EXPECT_EQ(largest_node_bytes(inputs, 5), 113U);
+  EXPECT_EQ(largest_node_bytes(inputs, 3), 43U);
+  EXPECT_EQ(largest_node_bytes(inputs, 0), 0U);
+  EXPECT_EQ(inference_blocks(inputs, 3, 43 + 13 + 23).size(), 1U);
+  EXPECT_EQ(inference_blocks(inputs, 3, 43 + 13 + 22).size(), 2U);
+}
+
 TEST(InferenceBlocks, AreNoneForAPartWithoutNodes) {
   EXPECT_TRUE(inference_blocks(inputs_of(lists, 5, 8), 0, 40).empty());
 }

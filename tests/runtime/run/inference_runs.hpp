@@ -8,6 +8,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -42,23 +44,32 @@ class InferenceRuns : public ::testing::Test {
     for (std::size_t i = 0; i < values.size(); ++i) {
       values[i] = static_cast<float>(i * 7 % 13) / 13 - 0.4F;
     }
+    for (const auto& slice : network_->layout()) {
+      if (slice.name.ends_with("running_var")) {
+        std::fill_n(values.begin() + static_cast<std::ptrdiff_t>(slice.offset), slice.size(), 0.7F);
+      }
+    }
     parameters_ = Segment::of(std::move(values));
   }
 
-  /// Of a host with some of the parts.
-  ExactInference on_host(const std::set<std::uint32_t>& parts, std::uint64_t block_bytes = 400,
-                         bool traced = false) {
+  ExactInferenceOptions options(std::uint64_t block_bytes = 400) {
     ExactInferenceOptions options;
     options.network = network_;
     options.decoders = collect_options(cut_, normalize_)->decoders;
     options.block_bytes = block_bytes;
     options.embeddings = embeddings_;
+    options.device = device_;
     auto seeds = std::make_shared<SeedList>();
     for (const std::uint64_t original : {3U, 17U, 22U, 39U}) {
-      seeds->original.push_back(static_cast<OriginalId>(original));
-      seeds->global.push_back(cut_.global(original));
+      if (original < cut_.info.node_types[0].count) {
+        seeds->original.push_back(static_cast<OriginalId>(original));
+        seeds->global.push_back(cut_.global(original));
+      }
     }
     options.seeds["test"] = seeds;
+    return options;
+  }
+  InferenceHost host(const std::set<std::uint32_t>& parts, bool traced = false) const {
     InferenceHost host{
         "host 0", std::make_shared<const GraphInfo>(cut_.info), cut_.book, {}, [](PartId) {
           return true;
@@ -67,7 +78,12 @@ class InferenceRuns : public ::testing::Test {
     for (const auto part : parts) {
       host.parts[PartId{part}] = cut_.parts[part];
     }
-    return {std::move(options), std::move(host)};
+    return host;
+  }
+  /// Of a host with some of the parts.
+  ExactInference on_host(const std::set<std::uint32_t>& parts, std::uint64_t block_bytes = 400,
+                         bool traced = false) {
+    return {options(block_bytes), host(parts, traced)};
   }
 
   /// What the data path and the holders make of a request.
@@ -102,8 +118,9 @@ class InferenceRuns : public ::testing::Test {
   void answer(ExactInference& inference, const ExactInference::Ask& asked) {
     inference.arrived(asked.block);
     const auto batch = asked.request ? ready(*asked.request) : nullptr;
-    const auto work = inference.computation(asked.block, batch);
-    inference.computed(asked.block, work.run(executor_));
+    const auto edges = inference.computation(asked.block, batch).run(place());
+    ASSERT_OK(edges);
+    inference.computed(asked.block, *edges);
   }
 
   void compute_layer(ExactInference& inference) {
@@ -154,10 +171,14 @@ class InferenceRuns : public ::testing::Test {
     return logits;
   }
 
+  /// Where blocks are computed.
+  virtual InferPlace place() { return {executor_}; }
+
   CutGraph cut_;
   std::shared_ptr<const nn::Network> network_;
   Normalize normalize_ = Normalize::none;
   bool embeddings_ = false;
+  std::optional<DeviceShare> device_;  ///< none: blocks are computed on the CPU
   Segment parameters_;
   InlineExecutor executor_;
   std::map<PartId, TensorTable> kept_;
