@@ -172,7 +172,7 @@ void answer_done(Holder* self, const Status& status) {
   deliver(promise, status ? Result<net::Done>(net::Done{}) : Result<net::Done>(status.error()));
 }
 
-/// Tensors of a user's program: in the mailbox, one operation or read after the other.
+/// Tensors of a user program: in the mailbox, one operation or read after the other.
 caf::message_handler tensors_behavior(Holder* self) {
   return {
       [self](const Ref<MakeTensor>& make) {
@@ -184,6 +184,20 @@ caf::message_handler tensors_behavior(Holder* self) {
       [self](const Ref<ReadTensor>& read) {
         auto promise = self->make_response_promise();
         deliver(promise, self->state.held.read(*self->state.part, *read));
+      },
+      [self](const Ref<KeepTensors>& keep) {
+        answer_done(self, self->state.held.keep(*self->state.part, *keep));
+      },
+      [self](const Ref<DropTensors>& drop) {
+        self->state.held.drop(*drop);
+        answer_done(self, ok_status());
+      },
+      [self](const Ref<ReadTensorCopy>& read) {
+        auto promise = self->make_response_promise();
+        deliver(promise, self->state.held.read_copy(*self->state.part, *read));
+      },
+      [self](const Ref<LoadTensors>& piece) {
+        answer_done(self, self->state.held.load(*self->state.part, *piece));
       },
   };
 }

@@ -38,6 +38,8 @@ struct HolderRows {
 /// | Ref<StoreTensor>     | Ref<net::Done>   | invalid_argument; only from its own host     |
 /// | Ref<MakeTensor>, Ref<WriteTensor> | Ref<net::Done> | those of HeldTensors              |
 /// | Ref<ReadTensor>      | Ref<TensorRows>  | those of HeldTensors                         |
+/// | Ref<KeepTensors>, Ref<DropTensors>, Ref<LoadTensors> | Ref<net::Done> | those of HeldTensors |
+/// | Ref<ReadTensorCopy>  | Ref<CopiedTensors> | those of HeldTensors                       |
 /// | Ref<SparseGradients>, Ref<KeepLearned>, Ref<BeginLearned> | Ref<net::Done> | those of LearnedReplica |
 /// | Ref<ReadLearned>     | Ref<LearnedRows> | those of LearnedReplica                      |
 /// | Ref<RankEntities>    | Ref<EntityCounts> | the same                                    |

@@ -1,54 +1,11 @@
 #include "actors/holder_tables.hpp"
 
-#include "actors/error.hpp"
-
-#include <caf/all.hpp>
+#include "actors/ask_replicas.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <fmt/format.h>
-#include <functional>
-#include <thread>
 
 namespace troupe {
-namespace {
-
-constexpr std::chrono::milliseconds busy_pause{20};
-constexpr int most_tries = 500;
-constexpr std::chrono::milliseconds longest_attempt{3000};
-
-/// One request, again while the holder is busy, and now and then: a holder of this process that is lost with
-/// the request answers nobody, and the next one in its place, or nobody, is found then.
-template <class Reply, class Message>
-Result<Ref<Reply>> ask(caf::scoped_actor& self, const std::function<caf::actor()>& find,
-                       const Ref<Message>& message, std::chrono::milliseconds deadline) {
-  using Clock = std::chrono::steady_clock;
-  const auto give_up = Clock::now() + deadline;
-  Result<Ref<Reply>> answer = Error(Errc::peer_lost, "the holder is not there");
-  for (int busy = 0; busy < most_tries;) {
-    const auto holder = find();
-    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(give_up - Clock::now());
-    if (!holder || left.count() <= 0) {
-      return answer;
-    }
-    self->request(holder, std::min(left, longest_attempt), message)
-        .receive([&](const Ref<Reply>& reply) { answer = reply; },
-                 [&](const caf::error& error) { answer = from_caf(error); });
-    if (!answer && answer.error().code() == Errc::overloaded) {
-      ++busy;
-      std::this_thread::sleep_for(busy_pause);
-    } else if (answer || answer.error().code() != Errc::deadline_exceeded) {
-      return answer;
-    }
-  }
-  return answer;
-}
-
-std::chrono::milliseconds deadline_of(const Replicas& to) {
-  return to.request_deadline.value_or(to.recovery_deadline);
-}
-
-}  // namespace
 
 Status HolderTables::read(std::uint32_t part, const Take& take) const {
   if (part >= links_.holders.size()) {
@@ -57,13 +14,6 @@ Status HolderTables::read(std::uint32_t part, const Take& take) const {
   }
   const auto& replicas = *links_.holders[part];
   caf::scoped_actor self(system_);
-  const auto piece_of = [&](const ReadCopy& what) {
-    Result<Ref<CopyPiece>> piece = Error(Errc::peer_lost, "no holder");
-    for (std::size_t i = 0; i < replicas.actors.size() && !piece; ++i) {
-      piece = ask<CopyPiece>(self, replicas.actors[i], Ref<ReadCopy>(what), deadline_of(replicas));
-    }
-    return piece;
-  };
   for (const auto& table : links_.plan->tables) {
     const auto row_bytes =
         sizeof(std::uint64_t) + sizeof(float) * (2 * table.dim + sparse_state_cols(table));
@@ -72,12 +22,9 @@ Status HolderTables::read(std::uint32_t part, const Take& take) const {
                   .first = 0,
                   .count = std::max<std::uint64_t>(1, table_piece_bytes / row_bytes)};
     for (bool ended = false; !ended; what.first += what.count) {
-      const auto piece = piece_of(what);
-      if (!piece) {
-        return Error(piece.error()).with(replicas.what);
-      }
-      ended = (*piece)->last || (*piece)->ids.empty();
-      TROUPE_RETURN_IF_ERROR(take(**piece));
+      TROUPE_ASSIGN_OR_RETURN(const auto piece, ask_any<CopyPiece>(self, replicas, what));
+      ended = piece->last || piece->ids.empty();
+      TROUPE_RETURN_IF_ERROR(take(*piece));
     }
   }
   return ok_status();
@@ -90,12 +37,7 @@ Status load_tables(caf::actor_system& system, const LearnedRowsLinks& links,
     piece.step = step;
     const Ref<LoadCopy> message(LoadCopy{std::move(piece)});
     for (const auto& replicas : links.holders) {
-      for (const auto& holder : replicas->actors) {
-        if (const auto done = ask<net::Done>(self, holder, message, deadline_of(*replicas));
-            !done) {
-          return Error(done.error()).with(replicas->what);
-        }
-      }
+      TROUPE_RETURN_IF_ERROR(tell_every(self, *replicas, message));
     }
     return ok_status();
   };

@@ -153,9 +153,9 @@ void keep_state(Registrar* self, const Ref<net::KeepState>& piece) {
   do_on_io(self, keep ? std::function<Status()>([piece, keep] { return keep(*piece); }) : nullptr);
 }
 
-void load_start(Registrar* self) {
+void load_start(Registrar* self, const net::LoadStart& what) {
   const auto& options = self->state.options;
-  do_on_io(self, options.load_start ? options.load_start() : nullptr);
+  do_on_io(self, options.load_start ? options.load_start(what) : nullptr);
 }
 
 // ---- the end ----
@@ -227,7 +227,7 @@ caf::behavior behavior(Registrar* self, RegistrarOptions options) {
         deliver(promise, start_state(self->state.options, *request));
       },
       [self](const Ref<net::KeepState>& piece) { keep_state(self, piece); },
-      [self](const Ref<net::LoadStart>&) { load_start(self); },
+      [self](const Ref<net::LoadStart>& what) { load_start(self, *what); },
       run_continuation,
       [self](const Ref<LinkLost>& lost) {
         carry_out(self, self->state.roster->lost(lost->instance, lost->why, false));

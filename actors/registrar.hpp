@@ -45,9 +45,9 @@ struct RegistrarOptions {
   std::function<void(const net::RankEpoch&)> rank_epoch = {};
   /// The state that ranks of a user program begin with, where `Welcome::resume` says so.
   std::function<Result<net::StateReply>(const net::ReadStart&)> start_state = {};
-  /// With a user program: what gives holders the learned rows that the ranks begin with. That is called on
+  /// With a user program: what gives holders the learned rows or tensors that the ranks begin with. That is called on
   /// `io`, may block.
-  std::function<std::function<Status()>()> load_start = {};
+  std::function<std::function<Status()>(const net::LoadStart&)> load_start = {};
   /// With a user program: keeps a state of the ranks. Called on `io`, may block; may be empty.
   std::function<Status(const net::KeepState&)> keep_state = {};
   std::shared_ptr<Executor> io = nullptr;           ///< For keep_state and load_start

@@ -180,6 +180,7 @@ caf::behavior behavior(Self* self, SessionRankOptions options, SpawnDataPath dat
       },
       [self](const Ref<TellHolders<MakeTensor>>& told) { tell_holders(self, *told); },
       [self](const Ref<TellHolders<WriteTensor>>& told) { tell_holders(self, *told); },
+      [self](const Ref<TellHolders<KeepTensors>>& told) { tell_holders(self, *told); },
       [self](const Ref<AskHolders<ReadTensor>>& asked) { ask_holders<TensorRows>(self, *asked); },
       [self](const Ref<AskHolders<CountEdges>>& asked) { ask_holders<EdgesCounted>(self, *asked); },
       [self](const Ref<AskHolders<FindNodes>>& asked) { ask_holders<NodesFound>(self, *asked); },

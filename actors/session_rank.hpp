@@ -184,6 +184,7 @@ struct EndRank {
 /// | Ref<GatherStates>       | Ref<GatheredStates>    | those of peers                              |
 /// | Ref<TellHolders<MakeTensor>>  | Ref<net::Done>   | those of the holders                        |
 /// | Ref<TellHolders<WriteTensor>> | Ref<net::Done>   | those of the holders                        |
+/// | Ref<TellHolders<KeepTensors>> | Ref<net::Done>   | those of the holders                        |
 /// | Ref<AskHolders<ReadTensor>> | Ref<HolderReplies<TensorRows>>   | those of the holders      |
 /// | Ref<AskHolders<CountEdges>> | Ref<HolderReplies<EdgesCounted>> | those of the holders      |
 /// | Ref<AskHolders<FindNodes>>  | Ref<HolderReplies<NodesFound>>   | those of the holders      |

@@ -47,6 +47,17 @@ void run_checkpoint(Input input) {
             "a checkpoint that cannot be read is named");
     return;
   }
+  if (const auto& tensors = loaded->checkpoint.tensors) {  // files are read when they are used
+    for (std::uint32_t part = 0; part < tensors->parts(); ++part) {
+      const auto read = tensors->read(part, [](const TensorPiece& piece) {
+        require(check_tensor_piece("piece", piece).ok(), "pieces that are given fit");
+        return ok_status();
+      });
+      if (!read) {
+        return require(!read.error().what().empty(), "an error has a sentence");
+      }
+    }
+  }
   target.fill({});
   CheckpointFolder folder(options_for(target.path()));
   require(folder.write(loaded->checkpoint).ok(), "what was read can be written");

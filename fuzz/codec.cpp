@@ -2,6 +2,7 @@
 // used as its receiver uses it: requests by a part, replies by the batch that waits for them.
 #include "runtime/feature/embedding/embedding_part.hpp"
 #include "runtime/feature/embedding/learned_batch.hpp"
+#include "runtime/feature/held_tensors.hpp"
 #include "runtime/feature/row_collection.hpp"
 #include "runtime/feature/tensor_rows.hpp"
 #include "runtime/run/count_entities.hpp"
@@ -320,6 +321,80 @@ void use(const FollowLearned& request) {
 
 void use(const PullLearned& request) {
   LearnedPart().send([&](EmbeddingPart& of) { return of.pull(request, 2); });
+}
+
+// ---- tensors by name ----
+
+/// Tensors of a part, one of its nodes and one of many free rows, of which a copy is kept.
+class TensorPart {
+ public:
+  TensorPart() {
+    const auto& nodes = part().nodes[0];
+    make({.operation = 1,
+          .tensor = 1,
+          .name = "nodes",
+          .first = raw(nodes.first),
+          .count = nodes.count});
+    make({.operation = 2, .tensor = 2, .name = "rows", .of = 2, .count = std::uint64_t{1} << 40});
+    WriteTensor write{.operation = 3, .tensor = 2, .row_bytes = 4, .first = 1U << 30, .count = 1};
+    write.values = Segment::of(std::vector<float>{1});
+    require(held_.write(part(), write).ok(), "a row is written");
+    require(held_.keep(part(), {.operation = 4, .step = 7}).ok(), "a copy is kept");
+  }
+  static const Part& part() { return *small_graph().parts[0]; }
+  HeldTensors& held() { return held_; }
+
+ private:
+  void make(MakeTensor request) {
+    request.dtype = static_cast<std::uint16_t>(DType::f32);
+    request.cols = 1;
+    require(held_.make(part(), request).ok(), "a tensor is made");
+  }
+  HeldTensors held_;
+};
+
+void explain(const Status& done) {
+  require(done.ok() || !done.error().what().empty(), "an error has a sentence");
+}
+
+void use(const MakeTensor& request) {
+  TensorPart of;
+  auto next = request;
+  next.writer = Rank{0};
+  next.operation = 5;
+  explain(of.held().make(TensorPart::part(), next));
+}
+
+void use(const WriteTensor& request) {
+  TensorPart of;
+  auto next = request;
+  next.writer = Rank{0};
+  next.operation = 5;
+  if (next.places().size() < 100) {  // each may make a block
+    explain(of.held().write(TensorPart::part(), next));
+  }
+}
+
+void use(const ReadTensor& request) {
+  if (const auto rows = TensorPart().held().read(TensorPart::part(), request)) {
+    require(rows->values.bytes.size() == tensor_bytes(request.places(), request.row_bytes),
+            "an answer has the rows that were asked for");
+  }
+}
+
+void use(const ReadTensorCopy& request) {
+  auto from = request;
+  from.step = 7;
+  const auto piece = TensorPart().held().read_copy(TensorPart::part(), from);
+  require(piece.ok() && check_tensor_piece("a piece", *piece).ok(), "a copy has pieces");
+  require(piece->last || piece->next_tensor > from.tensor || piece->next_row > from.row,
+          "which come to an end");
+}
+
+void use(const LoadTensors& piece) {
+  auto next = piece;
+  next.operation = 1;
+  explain(TensorPart().held().load(TensorPart::part(), next));
 }
 
 template <class T>

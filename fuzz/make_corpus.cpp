@@ -9,6 +9,7 @@
 #include "runtime/partition/add_features.hpp"
 #include "runtime/partition/partitioner.hpp"
 #include "runtime/run/checkpoint.hpp"
+#include "runtime/run/state_pieces.hpp"
 #include "tests/support/example_message.hpp"
 
 #include "fuzz/array_files.hpp"
@@ -472,6 +473,19 @@ void add_handshakes(Corpus& corpus) {
 
 // ---- models and checkpoints ----
 
+class OneTensor final : public TensorSource {
+ public:
+  std::uint32_t parts() const override { return 1; }
+  Status read(std::uint32_t /*part*/, const Take& take) const override {
+    return take({.name = "t",
+                 .of = static_cast<std::uint16_t>(TensorOf::rows),
+                 .dtype = static_cast<std::uint16_t>(DType::f32),
+                 .cols = 1,
+                 .runs = {5, 2},
+                 .values = Segment::of(std::vector<float>{1, 2})});
+  }
+};
+
 void add_models(Corpus& corpus) {
   const std::vector<float> parameters{1, 2, 3, 4, 5, 6, 7, 8};
   const nn::TensorFile file{nn::split_parameters(small_layout(), parameters), {{"kind", "gcn"}}};
@@ -491,17 +505,19 @@ void add_models(Corpus& corpus) {
   checkpoint.record.epochs[1].valid = Scores{5, 0.5, 0.25, {}};
   checkpoint.record.best_epoch = 1;
   checkpoint.job = "{}";
-  for (const bool blobs : {false, true}) {
-    checkpoint.training.blobs.clear();
-    if (blobs) {
-      checkpoint.training.blobs["mine"] = {std::byte{7}};
-    }
+  const auto add = [&](const std::string& name) {
     const ScratchFiles scratch;
     CheckpointFolder folder({.dir = scratch.path(), .layout = small_layout(), .flush = Flush::no});
     checked(folder.write(checkpoint));
-    corpus.add("checkpoint", blobs ? "blobs" : "plain",
-               pack_files(read_files_below(scratch.path() / "step-7")));
-  }
+    corpus.add("checkpoint", name, pack_files(read_files_below(scratch.path() / "step-7")));
+  };
+  checkpoint.training.blobs.clear();
+  add("plain");
+  checkpoint.training.blobs["mine"] = {std::byte{7}};
+  add("blobs");
+  checkpoint.training.blobs = {{tensor_blob("t"), {}}};
+  checkpoint.tensors = std::make_shared<const OneTensor>();
+  add("tensors");
 }
 
 int make(const fs::path& root) {

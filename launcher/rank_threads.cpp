@@ -172,6 +172,7 @@ RankThreads::RankThreads(const Job& job, SessionSetup setup) : state_(std::make_
   state_->run->resume = std::move(setup.resume);
   state_->run->write_checkpoint = std::move(setup.write_checkpoint);
   state_->run->load_tables = std::move(setup.load_tables);
+  state_->run->load_tensors = std::move(setup.load_tensors);
   state_->run->say = std::move(setup.say);
   state_->run->on_epoch = std::move(setup.on_epoch);
   state_->run->on_step = std::move(setup.on_step);

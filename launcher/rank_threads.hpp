@@ -26,6 +26,8 @@ struct SessionSetup {
   std::function<Status(const Checkpoint&)> write_checkpoint = {};
   /// Gives holders the learned rows of `resume`; may block. Empty: they are read from there.
   std::function<Status()> load_tables = {};
+  /// The same of its rows of tensors by name, once the ranks have made these.
+  std::function<Status()> load_tensors = {};
   std::function<void(const std::string&)> say = {};  ///< a line about what went wrong
   /// A rank here has made the last step of an epoch. Returns once it is recorded; may be empty.
   std::function<Status(const net::RankEpoch&)> on_epoch = {};

@@ -44,9 +44,7 @@ ProcessClusterSetup process_setup(const RunArguments& arguments,
   setup.folder = std::filesystem::absolute(arguments.job.file).parent_path();
   setup.program = program;
   setup.resume = watch->resume();
-  setup.keep_state = [watch](net::TrainingState state, std::shared_ptr<const TableSource> tables) {
-    return watch->keep(std::move(state), std::move(tables));
-  };
+  setup.keep_state = [watch](Checkpoint state) { return watch->keep(std::move(state)); };
   setup.go_back = [watch] { return watch->go_back(); };
   setup.on_epoch = [watch](const net::RankEpoch& epoch) { watch->epoch(epoch); };
   setup.hooks.on_step = [watch](const StepReport& step) { watch->step(step); };

@@ -67,7 +67,7 @@ SessionSetup session_setup(const std::shared_ptr<SessionWatch>& watch) {
   SessionSetup setup;
   setup.resume = watch->resume();
   setup.write_checkpoint = [watch](const Checkpoint& checkpoint) {
-    return watch->keep(checkpoint.training, checkpoint.tables);
+    return watch->keep(checkpoint);
   };
   setup.say = [watch](const std::string& text) { watch->note(text); };
   setup.on_epoch = [watch](const net::RankEpoch& epoch) {

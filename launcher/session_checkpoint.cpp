@@ -3,7 +3,6 @@
 #include "runtime/run/state_pieces.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <fmt/format.h>
 
 namespace troupe {
@@ -11,41 +10,6 @@ namespace {
 
 std::string blob_of(const Session::State& state, const DistTensor::State& tensor) {
   return tensor_blob(state.describe(tensor));
-}
-
-/// A whole tensor: rows of nodes in order of original ids, others in that of their numbers.
-Result<std::vector<std::byte>> read_whole(Session::State& state, const DistTensor::State& tensor) {
-  const auto row_bytes = tensor.info.row_bytes();
-  std::vector<std::byte> bytes(tensor.rows * row_bytes);
-  const auto read = state.each_rows(tensor, [&](const auto& rows, const auto& places) -> Status {
-    TROUPE_ASSIGN_OR_RETURN(const auto values, state.read_tensor(tensor, rows));
-    for (std::size_t i = 0; i < rows.size(); ++i) {
-      std::memcpy(bytes.data() + places[i] * row_bytes, values.bytes.data() + i * row_bytes,
-                  row_bytes);
-    }
-    return ok_status();
-  });
-  if (!read) {
-    return state.lost_or(tensor, read.error());
-  }
-  return bytes;
-}
-
-Status write_whole(Session::State& state, const DistTensor::State& tensor,
-                   std::span<const std::byte> bytes) {
-  const auto row_bytes = tensor.info.row_bytes();
-  if (bytes.size() != tensor.rows * row_bytes) {
-    return Error(Errc::failed_precondition,
-                 fmt::format("checkpoint: {}: expected {} bytes, found {}", blob_of(state, tensor),
-                             tensor.rows * row_bytes, bytes.size()));
-  }
-  return state.each_rows(tensor, [&](const auto& rows, const auto& places) {
-    std::vector<std::byte> values(rows.size() * row_bytes);
-    for (std::size_t i = 0; i < rows.size(); ++i) {
-      std::memcpy(values.data() + i * row_bytes, bytes.data() + places[i] * row_bytes, row_bytes);
-    }
-    return state.write_tensor(tensor, rows, values, false);
-  });
 }
 
 }  // namespace
@@ -78,18 +42,24 @@ Status Session::State::save_all() {
       checkpoint.training.blobs.insert(state->blobs.begin(), state->blobs.end());
     }
     for (const auto& [name, tensor] : tensors) {
-      TROUPE_ASSIGN_OR_RETURN(checkpoint.training.blobs[blob_of(*this, *tensor)],
-                              read_whole(*this, *tensor));
+      checkpoint.training.blobs[blob_of(*this, *tensor)];  // its rows are read from the holders
     }
     finish_writing();
     TROUPE_ASSIGN_OR_RETURN(checkpoint.tables, keep_learned());
     if (run->write_checkpoint) {
-      writing = std::async(std::launch::async, [shared = run, kept = std::move(checkpoint)] {
-        return shared->write_checkpoint(kept);
-      });
+      TROUPE_ASSIGN_OR_RETURN(const auto kept, keep_tensors());
+      checkpoint.tensors = kept;
+      writing =
+          std::async(std::launch::async, [shared = run, what = std::move(checkpoint), kept = kept] {
+            auto written = shared->write_checkpoint(what);
+            if (kept) {
+              kept->drop();
+            }
+            return written;
+          });
     }
   }
-  if (!tensors.empty()) {  // nobody writes while rank 0 reads
+  if (!tensors.empty()) {  // nobody writes until all holders have the copy
     TROUPE_ASSIGN_OR_RETURN(const auto all, together(Contribute{}, deadline()));
     static_cast<void>(all);
   }
@@ -139,16 +109,22 @@ Status Session::State::restore_all() {
       return Error(done.error()).with(fmt::format("rank {}: restoring its state", rank()));
     }
   }
-  if (tensors.empty()) {
-    return ok_status();
-  }
-  if (rank() == 0) {
-    for (const auto& [name, tensor] : tensors) {
-      const auto saved = blobs.find(blob_of(*this, *tensor));
-      if (saved != blobs.end()) {
-        TROUPE_RETURN_IF_ERROR(write_whole(*this, *tensor, saved->second));
-      }
+  return tensors.empty() ? ok_status() : restore_tensors();
+}
+
+Status Session::State::restore_tensors() {
+  const bool any = std::ranges::any_of(run->resume->training.blobs,
+                                       [](const auto& blob) { return is_tensor_blob(blob.first); });
+  if (rank() == 0 && any) {
+    const auto& saved = run->resume->tensors;
+    if (!run->load_tensors && !saved) {
+      return Error(Errc::failed_precondition,
+                   fmt::format("checkpoint of step {}: expected rows of tensors, found none",
+                               run->resume->training.global_step));
     }
+    TROUPE_RETURN_IF_ERROR(run->load_tensors
+                               ? run->load_tensors()
+                               : load_tensors(*place.system, place.host->holders, *saved));
   }
   const auto all = together(Contribute{}, deadline());
   return all ? ok_status() : Status(all.error());

@@ -2,6 +2,7 @@
 /// \file session_state.hpp
 /// What a session keeps, and how its parts call each other; only for launcher/session*.cpp.
 #include "actors/error.hpp"
+#include "actors/holder_tensors.hpp"
 #include "actors/session_rank.hpp"
 #include "launcher/cluster_hooks.hpp"
 #include "launcher/program_device.hpp"
@@ -32,6 +33,7 @@ struct SessionRun {
   /// Keeps a checkpoint; may block. Empty: none are kept.
   std::function<Status(const Checkpoint&)> write_checkpoint = {};
   std::function<Status()> load_tables = {};                    ///< As SessionSetup has it
+  std::function<Status()> load_tensors = {};                   ///< Likewise
   std::function<void(const std::string&)> say = {};            ///< a line about what went wrong
   std::function<Status(const net::RankEpoch&)> on_epoch = {};  ///< As SessionSetup has it
   std::function<void(const StepReport&)> on_step = {};
@@ -152,14 +154,19 @@ struct Session::State {
   Result<std::uint64_t> tensor_rows(const std::string& name, const TensorOptions& options) const;
   Result<std::shared_ptr<DistTensor::State>> new_tensor(const std::string& name,
                                                         const TensorOptions& options);
-  Status tell_parts(const std::function<MakeTensor(PartId)>& what);
+  /// Does an operation of this rank on each part. \param what  made for a part, but writer and number
+  template <class Message>
+  Status tell_parts(const std::function<Message(PartId)>& what);
+  /// Has holders keep a copy of all tensors. \returns where it is; null: none were made
+  Result<std::shared_ptr<const HolderTensors>> keep_tensors();
   Status agree(const std::string& what);
   /// \errors those of the holders
   Result<Segment> read_tensor(const DistTensor::State& tensor, std::span<const std::uint64_t> rows);
   Status write_tensor(const DistTensor::State& tensor, std::span<const std::uint64_t> rows,
                       std::span<const std::byte> values, bool add);
   /// What an error of the two above says to the user.
-  Error lost_or(const DistTensor::State& tensor, const Error& why) const;
+  static Error lost_or(const DistTensor::State& tensor, const Error& why);
+  static Error lost_or(const Error& why);
   /// Calls `each(rows, places)` for all rows, some at once: of nodes the place is the original id.
   Status each_rows(const DistTensor::State& tensor, const EachRows& each);
 
@@ -183,6 +190,8 @@ struct Session::State {
   Status save_all();
   /// Puts back what a checkpoint holds, once.
   Status restore_all();
+  /// Puts the rows of tensors back; all ranks together.
+  Status restore_tensors();
   /// Waits for a checkpoint that is being written.
   void finish_writing();
 };

@@ -15,9 +15,6 @@
 namespace troupe {
 namespace {
 
-/// Of one request for rows, about.
-constexpr std::uint64_t tensor_piece_bytes = std::uint64_t{4} << 20;
-
 std::uint64_t rows_per_piece(std::uint64_t row_bytes) {
   return std::max<std::uint64_t>(1, tensor_piece_bytes / row_bytes);
 }
@@ -168,18 +165,31 @@ Result<std::shared_ptr<DistTensor::State>> Session::State::new_tensor(
   return tensor;
 }
 
-// ---- making and deleting: by rank 0, while all wait ----
+// ---- making, deleting and copying: by rank 0, while all wait ----
 
-Status Session::State::tell_parts(const std::function<MakeTensor(PartId)>& what) {
-  TellHolders<MakeTensor> request;
+template <class Message>
+Status Session::State::tell_parts(const std::function<Message(PartId)>& what) {
+  TellHolders<Message> request;
   for (std::uint32_t p = 0; p < place.host->book->parts(); ++p) {
     auto message = what(static_cast<PartId>(p));
     message.writer = place.options.rank;
     message.operation = ++writes[p];
-    request.shares.emplace(static_cast<PartId>(p), Ref<MakeTensor>(std::move(message)));
+    request.shares.emplace(static_cast<PartId>(p), Ref<Message>(std::move(message)));
   }
   const auto done = ask<net::Done>(std::move(request));
   return done ? ok_status() : Status(done.error());
+}
+
+Result<std::shared_ptr<const HolderTensors>> Session::State::keep_tensors() {
+  if (tensors.empty()) {
+    return std::shared_ptr<const HolderTensors>();
+  }
+  const auto step = position.global_step;
+  const auto kept = tell_parts<KeepTensors>([&](PartId) { return KeepTensors{.step = step}; });
+  if (!kept) {
+    return lost_or(kept.error()).with("keeping tensors");
+  }
+  return std::make_shared<const HolderTensors>(*place.system, place.host->holders, step);
 }
 
 /// All ranks are to mean the same.
@@ -218,7 +228,7 @@ Result<DistTensor> Session::make_tensor(const std::string& name, const TensorOpt
       s.agree(fmt::format("making tensor {} {} {} {} {}", tensor->number, s.describe(*tensor),
                           options.init.kind, options.init.std, options.init.scale)));
   if (s.rank() == 0) {
-    const auto made = s.tell_parts([&](PartId part) {
+    const auto made = s.tell_parts<MakeTensor>([&](PartId part) {
       const auto range = TensorPlacement{*s.place.host->book, *tensor}.range(part);
       const bool normal = options.init.kind == "normal";
       const auto start =
@@ -252,7 +262,7 @@ Status Session::delete_tensor(const std::string& name) {
   TROUPE_ASSIGN_OR_RETURN(const auto tensor, find_tensor(s, name));
   TROUPE_RETURN_IF_ERROR(s.agree(fmt::format("deleting tensor \"{}\"", name)));
   if (s.rank() == 0) {
-    const auto gone = s.tell_parts(
+    const auto gone = s.tell_parts<MakeTensor>(
         [&](PartId) { return MakeTensor{.tensor = tensor->number, .gone = true, .name = {}}; });
     if (!gone) {
       return s.keep(of_tensor(*tensor, gone.error()));
@@ -359,10 +369,14 @@ Status Session::State::write_tensor(const DistTensor::State& tensor,
   return ok_status();
 }
 
-Error Session::State::lost_or(const DistTensor::State& tensor, const Error& why) const {
+Error Session::State::lost_or(const Error& why) {
   // A holder that was started again has lost what was made and written.
   const bool lost = why.code() == Errc::not_found || why.code() == Errc::failed_precondition;
-  return of_tensor(tensor, lost ? Error(Errc::peer_lost, why.what()) : why);
+  return lost ? Error(Errc::peer_lost, why.what()) : why;
+}
+
+Error Session::State::lost_or(const DistTensor::State& tensor, const Error& why) {
+  return of_tensor(tensor, lost_or(why));
 }
 
 Status Session::State::each_rows(const DistTensor::State& tensor, const EachRows& each) {

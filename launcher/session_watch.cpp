@@ -53,15 +53,12 @@ Result<std::shared_ptr<SessionWatch>> SessionWatch::begin(const Job& job, bool r
   return watch;
 }
 
-Status SessionWatch::keep(net::TrainingState state, std::shared_ptr<const TableSource> tables) {
-  Checkpoint checkpoint;
+Status SessionWatch::keep(Checkpoint checkpoint) {
   checkpoint.job = job_.json;
   {
     const std::lock_guard guard(mutex_);
-    checkpoint.record.epochs = record_.epochs_at(state.global_step);
+    checkpoint.record.epochs = record_.epochs_at(checkpoint.training.global_step);
   }
-  checkpoint.training = std::move(state);
-  checkpoint.tables = std::move(tables);
   return write_(checkpoint);
 }
 

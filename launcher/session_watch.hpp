@@ -32,8 +32,8 @@ class SessionWatch {
   /// Null: the run begins at the beginning.
   std::shared_ptr<const Checkpoint> resume() const { return resume_; }
   /// Writes a state of all ranks, with the record of the epochs that were over; blocks.
-  /// \param tables  learned rows of that step; null: the job has none
-  Status keep(net::TrainingState state, std::shared_ptr<const TableSource> tables);
+  /// \param checkpoint  without record and job
+  Status keep(Checkpoint checkpoint);
   /// Ranks of real processes have lost one another: finds the newest checkpoint of this run, and drops
   /// what was recorded after it. \returns null: there is none, they begin at the beginning
   /// \errors those of find_checkpoint()

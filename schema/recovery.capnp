@@ -85,10 +85,14 @@ struct ReadStart {
 }
 
 struct LoadStart {
-  # Answered when every holder has the copy of learned rows that the run begins with. Sent before `begin_learned`.
+  # Answered when every holder has what the run begins with: a copy of learned rows, before `begin_learned`, or the rows of tensors by name,
+  # after the program has made them.
 
   process @0 :UInt32;
   # Set by the process of rank 0: its position in the job's layout.
+
+  tensors @1 :Bool;
+  # Set by the process of rank 0: rows of tensors are wanted. Default false: learned rows.
 }
 
 struct KeepState {

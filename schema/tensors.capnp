@@ -1,8 +1,10 @@
 @0xb57e2f1c04d9a683;
-# Tensors by name, for programs of the user's: methods 51 `make_tensor`, 52 `write_tensor`, 53 `read_tensor`.
-# Who:        ranks of a user's program ask the holders of parts. `make_tensor` comes from rank 0 alone, while the others wait.
+# Tensors by name, for user programs: methods 51 `make_tensor`, 52 `write_tensor`, 53 `read_tensor`, 54 `keep_tensors`, 55 `drop_tensors`,
+# 56 `read_tensor_copy`, 57 `load_tensors`.
+# Who:        ranks of a user program ask the holders of parts. `make_tensor` and `keep_tensors` come from rank 0 alone, while the others wait,
+#             `drop_tensors` from its process; copies are read and loaded by the process that has the checkpoints, the director's.
 # Ordering:   operations of one writer on one part are numbered without gaps, from 1, and applied in that order, each once, at every replica of
-#             the part before the writer goes on. Reads come between two operations.
+#             the part before the writer goes on. Reads come between two operations. A copy has what was written before it, whoever reads it when.
 # Versioning: fields are only added, at the end, with defaults that mean "as before"; numbers are never reused. Whatever an old
 #             reader would misunderstand raises `protocol_version`.
 # Bulk:       ids are u64, rows are plain little-endian arrays of the tensor's numbers; bf16 and f16 as their words.
@@ -88,4 +90,80 @@ struct ReadTensor {
 
 struct TensorRows {
   # Segment 0: rows in the order of the request.
+}
+
+struct KeepTensors {
+  writer @0 :UInt32;
+  operation @1 :UInt64;
+  # As in MakeTensor.
+
+  step @2 :UInt64;
+  # Set by the writer: name of the copy, which takes the place of the one before.
+}
+
+struct DropTensors {
+  step @0 :UInt64;
+  # Set by the process of rank 0: name of the copy that is no longer needed; another one stays.
+}
+
+struct ReadTensorCopy {
+  step @0 :UInt64;
+  # Set by the director's process: name of the copy.
+
+  tensor @1 :UInt32;
+  row @2 :UInt64;
+  # Set by the director's process: where to go on: the first tensor with this number or a higher one, and of the one with this number the
+  # row, counted from the part's first one. Default 0: at the beginning.
+}
+
+struct CopiedTensors {
+  # Segment 0: u64 original ids of the rows, of nodes alone. Segment 1: u64 pairs of a first row and a number of rows, of other tensors.
+  # Segment 2: rows. Rows are those in blocks that were written; all others are as the tensor starts.
+
+  step @0 :UInt64;
+  # Set by the holder: name of the copy.
+
+  name @1 :Text;
+  # Set by the holder: at most 256 bytes. Empty: there is no tensor, and no rows.
+
+  of @2 :UInt16;
+  type @3 :UInt16;
+  dtype @4 :UInt16;
+  cols @5 :UInt32;
+  start @6 :UInt16;
+  size @7 :Float64;
+  seed @8 :UInt64;
+  # Set by the holder: as in MakeTensor. Whoever loads them compares them with those of the tensor of that name.
+
+  last @9 :Bool;
+  # Set by the holder: no rows follow. Default false.
+
+  nextTensor @10 :UInt32;
+  nextRow @11 :UInt64;
+  # Set by the holder: what to ask for next, unless `last`.
+}
+
+struct LoadTensors {
+  # Segments as CopiedTensors. Sent to every replica of every part, which takes the rows that its part has.
+
+  step @0 :UInt64;
+  # Set by the director's process: name of the copy.
+
+  name @1 :Text;
+  # Set by the director's process: at most 256 bytes. Empty: there is no tensor, and no rows.
+
+  of @2 :UInt16;
+  type @3 :UInt16;
+  dtype @4 :UInt16;
+  cols @5 :UInt32;
+  start @6 :UInt16;
+  size @7 :Float64;
+  seed @8 :UInt64;
+  # Set by the director's process: as in MakeTensor. Whoever loads them compares them with those of the tensor of that name.
+
+  last @9 :Bool;
+  # Set by the director's process: no rows follow. Default false.
+
+  operation @10 :UInt64;
+  # Set by the director's process: counts from 1, as if it were a writer of its own.
 }

@@ -291,6 +291,9 @@ Status MemberProcess::prepare_ranks(const Job& job, bool resume, ClusterHooks& h
     return keep_state(checkpoint.training);
   };
   setup.load_tables = [this] { return tell_registrar(net::LoadStart{instance_.process}); };
+  setup.load_tensors = [this] {
+    return tell_registrar(net::LoadStart{.process = instance_.process, .tensors = true});
+  };
   setup.say = hooks.say;
   setup.on_epoch = [this](const net::RankEpoch& epoch) { return tell_registrar(epoch); };
   setup.on_step = hooks.on_step;

@@ -2,6 +2,7 @@
 
 #include "actors/director.hpp"
 #include "actors/holder_tables.hpp"
+#include "actors/holder_tensors.hpp"
 #include "actors/message.hpp"
 #include "actors/registrar.hpp"
 #include "launcher/processes/director_link.hpp"
@@ -214,7 +215,7 @@ void ProcessGroup::add_states(RegistrarOptions& options) {
   options.start_state = [this](const net::ReadStart& request) { return start_state(request); };
   options.restart_ranks = [this](const std::string& why) { return restart_ranks(why); };
   options.rank_epoch = setup_.on_epoch;
-  options.load_start = [this] { return load_start(); };
+  options.load_start = [this](const net::LoadStart& what) { return load_start(what.tensors); };
   if (setup_.keep_state) {
     options.io = runtime_->io();
     options.keep_state = [this, pieces = std::make_shared<PieceCollector>()](
@@ -223,12 +224,19 @@ void ProcessGroup::add_states(RegistrarOptions& options) {
       if (!request.last) {
         return ok_status();
       }
-      auto state = pieces->take();
-      const auto step = state.global_step;
-      return setup_.keep_state(std::move(state), plan_->embedding
-                                                     ? std::make_shared<const HolderTables>(
-                                                           process_->system(), learned_rows(), step)
-                                                     : nullptr);
+      Checkpoint kept;
+      kept.training = pieces->take();
+      const auto step = kept.training.global_step;
+      if (plan_->embedding) {
+        kept.tables =
+            std::make_shared<const HolderTables>(process_->system(), learned_rows(), step);
+      }
+      if (std::ranges::any_of(kept.training.blobs,
+                              [](const auto& blob) { return is_tensor_blob(blob.first); })) {
+        kept.tensors =
+            std::make_shared<const HolderTensors>(process_->system(), process_->holders(), step);
+      }
+      return setup_.keep_state(std::move(kept));
     };
   }
 }
@@ -238,19 +246,22 @@ LearnedRowsLinks ProcessGroup::learned_rows() const {
 }
 
 /// Waits for the processes with holders, which may still be starting.
-std::function<Status()> ProcessGroup::load_start() const {
-  return [this, from = ranks_begin_]() -> Status {
-    if (!from || !from->tables) {
-      return Error(Errc::failed_precondition,
-                   "expected learned rows in the checkpoint that the ranks begin with, found none");
+std::function<Status()> ProcessGroup::load_start(bool tensors) const {
+  return [this, tensors, from = ranks_begin_]() -> Status {
+    if (!from || (tensors ? !from->tensors : !from->tables)) {
+      return Error(
+          Errc::failed_precondition,
+          fmt::format("expected {} in the checkpoint that the ranks begin with, found none",
+                      tensors ? "rows of tensors" : "learned rows"));
     }
     const auto deadline = std::chrono::steady_clock::now() +
                           seconds_as<milliseconds>(plan_->job.cluster.recovery_deadline_s);
     while (!all_settled() && std::chrono::steady_clock::now() < deadline) {
       std::this_thread::sleep_for(milliseconds(20));
     }
-    return load_tables(process_->system(), learned_rows(), *from->tables,
-                       from->training.global_step);
+    return tensors ? load_tensors(process_->system(), process_->holders(), *from->tensors)
+                   : load_tables(process_->system(), learned_rows(), *from->tables,
+                                 from->training.global_step);
   };
 }
 

@@ -90,7 +90,7 @@ class ProcessGroup {
   void drop(const net::ProcessInstance& instance, const std::string& why);
   bool restart_ranks(const std::string& why);
   LearnedRowsLinks learned_rows() const;
-  std::function<Status()> load_start() const;
+  std::function<Status()> load_start(bool tensors) const;
   bool all_settled() const;
   Result<net::StateReply> start_state(const net::ReadStart& request) const;
 

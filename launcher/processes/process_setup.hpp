@@ -18,9 +18,9 @@ struct ProcessClusterSetup {
   std::vector<std::string> program = {};
   /// With `program`: its ranks continue from here; null: they begin at the beginning.
   std::shared_ptr<const Checkpoint> resume = nullptr;
-  /// With `program`: keeps a state of all its ranks, with the learned rows of its step (null: the job has
-  /// none); may block.
-  std::function<Status(net::TrainingState, std::shared_ptr<const TableSource>)> keep_state = {};
+  /// With `program`: keeps a state of all its ranks, with learned rows and tensors; record and job are not in it. May
+  /// block.
+  std::function<Status(Checkpoint)> keep_state = {};
   /// With `program`: its ranks have lost one another and begin again from what this gives; null: at the
   /// beginning. What was recorded of later steps is to be dropped. Called on the registrar's thread.
   std::function<Result<std::shared_ptr<const Checkpoint>>()> go_back = {};

@@ -1,15 +1,13 @@
 #include "runtime/feature/held_tensors.hpp"
 
 #include "runtime/base/saturating.hpp"
-#include "runtime/feature/embedding/initial_rows.hpp"
-#include "runtime/graph/half.hpp"
+#include "runtime/feature/tensor_numbers.hpp"
 
 #include <algorithm>
 #include <cstring>
 #include <fmt/format.h>
 #include <new>
 #include <span>
-#include <type_traits>
 #include <utility>
 
 namespace troupe {
@@ -20,101 +18,24 @@ Error refused_tensor(const Part& part, const std::string& name, const std::strin
           fmt::format("tensor \"{}\" of part {}: {}", name, raw(part.id), what)};
 }
 
-// ---- numbers ----
-
-/// Number type, and how two of them are added. Whole numbers wrap.
-template <class T>
-struct Number {
-  using Word = T;
-  static T from(float value) { return static_cast<T>(value); }
-  static T sum(T a, T b) {
-    if constexpr (std::is_integral_v<T>) {
-      using Unsigned = std::make_unsigned_t<T>;
-      return static_cast<T>(
-          static_cast<Unsigned>(static_cast<Unsigned>(a) + static_cast<Unsigned>(b)));
-    } else {
-      return a + b;
-    }
-  }
-};
-/// Sums of half precision are made in float32 and rounded to the nearest.
-struct F16 {
-  using Word = std::uint16_t;
-  static Word from(float value) { return float_to_f16(value); }
-  static Word sum(Word a, Word b) { return float_to_f16(f16_to_float(a) + f16_to_float(b)); }
-};
-struct Bf16 {
-  using Word = std::uint16_t;
-  static Word from(float value) { return float_to_bf16(value); }
-  static Word sum(Word a, Word b) { return float_to_bf16(bf16_to_float(a) + bf16_to_float(b)); }
-};
-
-/// Calls `f(kind)` with the kind of numbers of a dtype.
-/// \requires is_tensor_dtype(dtype)
-template <class F>
-void with_number(DType dtype, F f) {
-  switch (dtype) {
-    case DType::f64:
-      return f(Number<double>{});
-    case DType::f16:
-      return f(F16{});
-    case DType::bf16:
-      return f(Bf16{});
-    case DType::i32:
-      return f(Number<std::int32_t>{});
-    case DType::i64:
-      return f(Number<std::int64_t>{});
-    case DType::u8:
-      return f(Number<std::uint8_t>{});
-    default:
-      return f(Number<float>{});
-  }
-}
-
-/// Memory of a segment may lie at any address.
-template <class Kind>
-void add_row(std::byte* to, const std::byte* from, std::size_t bytes) {
-  using Word = typename Kind::Word;
-  for (std::size_t at = 0; at < bytes; at += sizeof(Word)) {
-    Word a;
-    Word b;
-    std::memcpy(&a, to + at, sizeof(Word));
-    std::memcpy(&b, from + at, sizeof(Word));
-    a = Kind::sum(a, b);
-    std::memcpy(to + at, &a, sizeof(Word));
-  }
-}
-
-// ---- the start ----
-
-/// Original id of a row: of nodes that of the node, else its number.
-OriginalId original_of(const Part& part, const MakeTensor& request, std::uint64_t local) {
+/// What the rows of a part start as.
+TensorStartRows start_of(const Part& part, const MakeTensor& request) {
+  TensorStartRows start{.dtype = static_cast<DType>(request.dtype),
+                        .cols = request.cols,
+                        .first = request.first,
+                        .ids = {}};
   if (static_cast<TensorOf>(request.of) == TensorOf::nodes) {
-    return static_cast<OriginalId>(part.nodes[request.type].original_ids[local]);
+    start.ids = part.nodes[request.type].original_ids;
   }
-  return static_cast<OriginalId>(request.first + local);
-}
-
-void fill(const Part& part, const MakeTensor& request, std::span<std::byte> values) {
-  EmbeddingOptions like;
-  like.name = request.name;
-  like.dim = request.cols;
-  const bool normal = static_cast<TensorStart>(request.start) == TensorStart::normal;
-  like.init = {normal ? "normal" : "uniform", request.size, request.size};
-  const InitialRows start(like, request.seed);
-  std::vector<float> row(request.cols);
-  with_number(static_cast<DType>(request.dtype), [&]<class Kind>(Kind) {
-    using Word = typename Kind::Word;
-    std::byte* to = values.data();
-    for (std::uint64_t i = 0; i < request.count; ++i) {
-      start.fill(original_of(part, request, i), row);
-      for (const float value : row) {
-        const Word word = Kind::from(value);
-        std::memcpy(to, &word, sizeof(Word));
-        to += sizeof(Word);
-      }
-    }
-  });
+  if (request.start != 0) {
+    EmbeddingOptions like;
+    like.name = request.name;
+    like.dim = request.cols;
+    const bool normal = static_cast<TensorStart>(request.start) == TensorStart::normal;
+    like.init = {normal ? "normal" : "uniform", request.size, request.size};
+    start.random.emplace(like, request.seed);
+  }
+  return start;
 }
 
 Status check_make(const Part& part, const MakeTensor& request) {
@@ -178,6 +99,37 @@ Status check_tensor_places(std::string_view message, const TensorPlaces& places,
   return ok_status();
 }
 
+std::uint64_t piece_rows(const TensorPiece& piece) {
+  std::uint64_t rows = piece.ids.size();
+  for (std::size_t i = 1; i < piece.runs.size(); i += 2) {
+    rows = plus(rows, piece.runs[i]);
+  }
+  return rows;
+}
+
+Status check_tensor_piece(std::string_view where, const TensorPiece& piece) {
+  const auto dtype = static_cast<DType>(piece.dtype);
+  const bool known = piece.dtype <= static_cast<std::uint16_t>(DType::boolean) &&
+                     is_tensor_dtype(dtype) &&
+                     piece.of <= static_cast<std::uint16_t>(TensorOf::rows);
+  const bool of_nodes = static_cast<TensorOf>(piece.of) == TensorOf::nodes;
+  const auto row_bytes = known ? times(piece.cols, size_bytes(dtype)) : 0;
+  const auto& other = of_nodes ? piece.runs : piece.ids;
+  const auto rows = piece_rows(piece);
+  const bool empty = piece.ids.empty() && piece.runs.empty() && piece.values.empty();
+  const bool fits = known && row_bytes > 0 && row_bytes <= max_tensor_row_bytes && other.empty() &&
+                    piece.runs.size() % 2 == 0 &&
+                    times(rows, row_bytes) == piece.values.bytes.size();
+  if (piece.name.empty() ? !empty : !fits || piece.name.size() > max_tensor_name) {
+    return Error(Errc::data_corruption,
+                 fmt::format("{}: expected rows of a tensor with a name, found {} rows of {} bytes "
+                             "in {} bytes, {} ids and {} ends of runs",
+                             where, rows, row_bytes, piece.values.bytes.size(), piece.ids.size(),
+                             piece.runs.size()));
+  }
+  return ok_status();
+}
+
 // ---- operations ----
 
 Result<bool> HeldTensors::is_next(const Part& part, Rank writer, std::uint64_t operation) const {
@@ -187,10 +139,12 @@ Result<bool> HeldTensors::is_next(const Part& part, Rank writer, std::uint64_t o
     return false;
   }
   if (operation != last + 1) {
+    const auto who =
+        writer == tensor_loader ? "the checkpoint" : fmt::format("rank {}", raw(writer));
     return Error(Errc::failed_precondition,
-                 fmt::format("part {}: expected write {} of rank {}, found write {}: what was "
+                 fmt::format("part {}: expected write {} of {}, found write {}: what was "
                              "written before is lost here; try: --resume from the last checkpoint",
-                             raw(part.id), last + 1, raw(writer), operation));
+                             raw(part.id), last + 1, who, operation));
   }
   return true;
 }
@@ -225,49 +179,39 @@ Status HeldTensors::apply(const Part& part, const MakeTensor& request) {
                           fmt::format("expected at most {} tensors and another number than {}",
                                       max_tensors, request.tensor));
   }
-  const auto dtype = static_cast<DType>(request.dtype);
-  Tensor made{.name = request.name,
-              .first = request.first,
-              .count = request.count,
-              .dtype = dtype,
-              .row_bytes = request.cols * size_bytes(dtype),
-              .values = {}};
-  try {
-    made.values.resize(made.count * made.row_bytes);
-  } catch (const std::bad_alloc&) {
-    return Error(Errc::out_of_memory,
-                 fmt::format("tensor \"{}\" of part {}: {} rows of {} bytes do not fit",
-                             request.name, raw(part.id), made.count, made.row_bytes));
-  }
-  if (request.start != 0) {
-    fill(part, request, made.values);
-  }
-  tensors_.emplace(request.tensor, std::move(made));
+  const auto row_bytes = request.cols * size_bytes(static_cast<DType>(request.dtype));
+  tensors_.emplace(request.tensor, Tensor{request, TensorBlocks(request.count, row_bytes,
+                                                                start_of(part, request))});
   return ok_status();
+}
+
+Status HeldTensors::no_room(const Part& part, const Tensor& tensor) {
+  return Error(Errc::out_of_memory, fmt::format("tensor \"{}\" of part {}: no memory for its rows",
+                                                tensor.facts.name, raw(part.id)));
 }
 
 Status HeldTensors::check(const Tensor& tensor, const Part& part, const TensorPlaces& places,
                           std::uint64_t row_bytes) {
   if (!places.ids.empty() && places.count > 0) {
-    return refused_tensor(part, tensor.name,
+    return refused_tensor(part, tensor.facts.name,
                           fmt::format("expected ids or a range, found {} ids and a range of {}",
                                       places.ids.size(), places.count));
   }
-  if (row_bytes != tensor.row_bytes) {
+  if (row_bytes != tensor.rows.row_bytes()) {
     return refused_tensor(
-        part, tensor.name,
-        fmt::format("expected {} bytes per row, found {}", tensor.row_bytes, row_bytes));
+        part, tensor.facts.name,
+        fmt::format("expected {} bytes per row, found {}", tensor.rows.row_bytes(), row_bytes));
   }
-  const auto end = tensor.first + tensor.count;
+  const auto end = tensor.facts.first + tensor.facts.count;
   const auto stranger = std::ranges::find_if(
-      places.ids, [&](std::uint64_t id) { return id < tensor.first || id >= end; });
+      places.ids, [&](std::uint64_t id) { return id < tensor.facts.first || id >= end; });
   const bool range_fits =
-      places.count == 0 ||
-      (places.first >= tensor.first && places.first < end && places.count <= end - places.first);
+      places.count == 0 || (places.first >= tensor.facts.first && places.first < end &&
+                            places.count <= end - places.first);
   if (stranger != places.ids.end() || !range_fits) {
     return refused_tensor(
-        part, tensor.name,
-        fmt::format("expected rows in [{}, {}), found {}", tensor.first, end,
+        part, tensor.facts.name,
+        fmt::format("expected rows in [{}, {}), found {}", tensor.facts.first, end,
                     stranger != places.ids.end()
                         ? fmt::format("{}", *stranger)
                         : fmt::format("{} from {} on", places.count, places.first)));
@@ -284,18 +228,27 @@ Status HeldTensors::write(const Part& part, const WriteTensor& request) {
   auto& tensor = tensors_.at(request.tensor);
   const auto places = request.places();
   TROUPE_RETURN_IF_ERROR(check(tensor, part, places, request.row_bytes));
-  const auto row_bytes = tensor.row_bytes;
+  const auto row_bytes = tensor.rows.row_bytes();
+  const auto first = tensor.facts.first;
   if (request.values.bytes.size() != places.size() * row_bytes) {
-    return refused_tensor(part, tensor.name,
+    return refused_tensor(part, tensor.facts.name,
                           fmt::format("expected {} rows of {} bytes, found {} bytes", places.size(),
                                       row_bytes, request.values.bytes.size()));
   }
-  with_number(tensor.dtype, [&]<class Kind>(Kind) {
+  try {  // before anything is written
+    for (const auto id : places.ids) {
+      tensor.rows.prepare(id - first, 1);
+    }
+    tensor.rows.prepare(places.first - first, places.count);
+  } catch (const std::bad_alloc&) {
+    return no_room(part, tensor);
+  }
+  with_tensor_number(static_cast<DType>(tensor.facts.dtype), [&]<class Kind>(Kind) {
     const std::byte* from = request.values.bytes.data();
-    const auto put = [&](std::uint64_t row) {
-      std::byte* to = tensor.values.data() + (row - tensor.first) * row_bytes;
+    const auto put = [&](std::uint64_t id) {
+      std::byte* to = tensor.rows.writable(id - first);
       if (request.add) {
-        add_row<Kind>(to, from, row_bytes);
+        add_tensor_row<Kind>(to, from, row_bytes);
       } else {
         std::memcpy(to, from, row_bytes);
       }
@@ -315,18 +268,18 @@ Result<TensorRows> HeldTensors::read(const Part& part, const ReadTensor& request
   const auto& tensor = *found;
   const auto places = request.places();
   TROUPE_RETURN_IF_ERROR(check(tensor, part, places, request.row_bytes));
-  Buffer buffer(places.size() * tensor.row_bytes);
+  if (const auto bytes = tensor_bytes(places, request.row_bytes); bytes > max_tensor_read_bytes) {
+    return refused_tensor(part, tensor.facts.name,
+                          fmt::format("expected at most {} bytes in one request, found {}",
+                                      max_tensor_read_bytes, bytes));
+  }
+  Buffer buffer(places.size() * tensor.rows.row_bytes());
   std::byte* to = buffer.data();
-  const auto row = [&](std::uint64_t id) {
-    return tensor.values.data() + (id - tensor.first) * tensor.row_bytes;
-  };
   for (const auto id : places.ids) {
-    std::memcpy(to, row(id), tensor.row_bytes);
-    to += tensor.row_bytes;
+    tensor.rows.read(id - tensor.facts.first, 1, to);
+    to += tensor.rows.row_bytes();
   }
-  if (places.count > 0) {
-    std::memcpy(to, row(places.first), places.count * tensor.row_bytes);
-  }
+  tensor.rows.read(places.first - tensor.facts.first, places.count, to);
   return TensorRows{std::move(buffer).freeze()};
 }
 

@@ -13,6 +13,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace troupe {
 
@@ -21,6 +22,8 @@ inline constexpr std::size_t max_tensor_name = 256;
 inline constexpr std::uint64_t max_tensor_row_bytes = std::uint64_t{1} << 20;
 /// Of one holder; a larger one is a mistake.
 inline constexpr std::uint64_t max_tensor_bytes = std::uint64_t{1} << 46;
+/// Of one ReadTensor; ranks ask for about `tensor_piece_bytes`.
+inline constexpr std::uint64_t max_tensor_read_bytes = std::uint64_t{64} << 20;
 
 /// What the rows of a tensor belong to.
 enum class TensorOf : std::uint8_t {
@@ -90,6 +93,64 @@ struct ReadTensor {
 struct TensorRows {
   Segment values;  ///< [places, row_bytes]
 };
+
+// ---- checkpoints ----
+
+/// Writer of LoadTensors, in the place of a rank.
+inline constexpr Rank tensor_loader{0xFFFFFFFF};
+/// Bytes of one TensorPiece, about.
+inline constexpr std::uint64_t tensor_piece_bytes = std::uint64_t{4} << 20;
+
+/// Has every replica of a part keep a copy of all tensors as they are, in the place of the copy before.
+/// Answered with Done.
+struct KeepTensors {
+  Rank writer{};
+  std::uint64_t operation = 0;  ///< As in MakeTensor
+  std::uint64_t step = 0;       ///< Name of the copy
+};
+/// Has a holder drop the copy of a step, if it has that. Answered with Done.
+struct DropTensors {
+  std::uint64_t step = 0;
+};
+
+/// Rows of one tensor, as checkpoints have them: those in blocks that were written. Others are as the tensor starts.
+struct TensorPiece {
+  std::uint64_t step = 0;  ///< Name of the copy
+  std::string name = {};   ///< Empty: there is no tensor
+  std::uint16_t of = 0;    ///< TensorOf
+  std::uint16_t type = 0;  ///< As in MakeTensor, like the fields below
+  std::uint16_t dtype = 0;
+  std::uint32_t cols = 0;
+  std::uint16_t start = 0;
+  double size = 0;
+  std::uint64_t seed = 0;
+  bool last = false;                     ///< No rows follow
+  std::vector<std::uint64_t> ids = {};   ///< Of nodes: the original id of each row
+  std::vector<std::uint64_t> runs = {};  ///< Of others: pairs of a first row and a number of rows
+  Segment values = {};                   ///< [rows, cols]
+};
+
+/// Reads rows of a copy, some at a time: those from a row of a tensor on, in ascending order of tensors and rows.
+/// Answered with CopiedTensors.
+struct ReadTensorCopy {
+  std::uint64_t step = 0;
+  std::uint32_t tensor = 0;  ///< The first one with this number or a higher one
+  std::uint64_t row = 0;     ///< Counted from the part's first one
+};
+struct CopiedTensors : TensorPiece {
+  std::uint32_t next_tensor = 0;  ///< Where to go on, unless `last`
+  std::uint64_t next_row = 0;
+};
+
+/// Rows of a checkpoint, which every holder gets and takes its own of. Answered with Done.
+struct LoadTensors : TensorPiece {
+  std::uint64_t operation = 0;  ///< As in MakeTensor; the writer is `tensor_loader`
+};
+
+/// Rows that a piece names; the largest number if that does not fit. \requires an even number of `runs`
+std::uint64_t piece_rows(const TensorPiece& piece);
+/// \errors data_corruption: ids or runs that do not fit the kind of rows, or values of another size
+Status check_tensor_piece(std::string_view where, const TensorPiece& piece);
 
 /// Bytes of the rows; the largest number if that does not fit.
 std::uint64_t tensor_bytes(const TensorPlaces& places, std::uint64_t row_bytes);

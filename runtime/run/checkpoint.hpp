@@ -7,6 +7,7 @@
 #include "runtime/run/checkpoint_origin.hpp"
 #include "runtime/run/run_record.hpp"
 #include "runtime/run/table_source.hpp"
+#include "runtime/run/tensor_source.hpp"
 #include "runtime/wire/messages.hpp"
 
 #include <cstddef>
@@ -27,6 +28,8 @@ struct Checkpoint {
   std::string job;               ///< Job::json of the run that wrote it
   CheckpointOrigin origin = {};  ///< As read; what is written is that of the folder
   std::shared_ptr<const TableSource> tables = nullptr;  ///< Learned rows; null: the job has none
+  /// Rows of tensors by name, each named by a blob without bytes (tensor_blob()); null: none were made.
+  std::shared_ptr<const TensorSource> tensors = nullptr;
 };
 
 /// What went wrong with checkpoints that were skipped: their names and why.
@@ -52,8 +55,8 @@ struct CheckpointFolderOptions {
 };
 
 /// The checkpoints of one run. `step-N/` (N = global step) holds `parameters.safetensors`,
-/// `optimizer.safetensors`, `best.safetensors`, `blobs.bin` and `learned-PART.bin` where there are any, and
-/// `manifest.json`: position, record, job, and every other file with its size and checksum, and a
+/// `optimizer.safetensors`, `best.safetensors`, `blobs.bin`, `learned-PART.bin` and `tensors-PART.bin` where there are
+/// any, and `manifest.json`: position, record, job, and every other file with its size and checksum, and a
 /// checksum of itself.
 /// Guarantees: a directory appears whole (staged, flushed, renamed); what a crash leaves behind is
 ///   never read, and removed by the next write. While one of the same name is replaced, the old one

@@ -60,6 +60,7 @@ Status read_files(const JsonValue& root, CheckpointManifest& manifest) {
   constexpr std::array known{layout::parameters, layout::optimizer, layout::best, layout::blobs};
   TROUPE_ASSIGN_OR_RETURN(const auto entries, root.array("files"));
   std::uint32_t tables = 0;  // parts whose files came before
+  std::uint32_t tensors = 0;
   for (const auto& entry : entries) {
     FileInfo file;
     TROUPE_ASSIGN_OR_RETURN(file.path, entry.string("path"));
@@ -68,9 +69,11 @@ Status read_files(const JsonValue& root, CheckpointManifest& manifest) {
     file.checksum = to_string(checksum);
     const bool table = file.path == table_file_name(tables);
     tables += table ? 1 : 0;
-    if (!table && std::ranges::find(known, file.path) == known.end()) {
-      return entry.error(
-          fmt::format("a path among {}, or {}", fmt::join(known, ", "), table_file_name(tables)));
+    const bool tensor = file.path == tensor_file_name(tensors);
+    tensors += tensor ? 1 : 0;
+    if (!table && !tensor && std::ranges::find(known, file.path) == known.end()) {
+      return entry.error(fmt::format("a path among {}, {} or {}", fmt::join(known, ", "),
+                                     table_file_name(tables), tensor_file_name(tensors)));
     }
     if (!manifest.files.emplace(file.path, file).second) {
       return entry.error("each path once");

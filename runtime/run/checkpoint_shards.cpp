@@ -5,6 +5,7 @@
 #include "runtime/base/mapped_file.hpp"
 #include "runtime/nn/model_file.hpp"
 #include "runtime/run/checkpoint_manifest.hpp"
+#include "runtime/run/state_pieces.hpp"
 
 #include <fmt/format.h>
 #include <span>
@@ -43,7 +44,10 @@ class ShardWriter {
       TROUPE_RETURN_IF_ERROR(write_listed(layout::blobs, pieces));
     }
     if (checkpoint.tables) {
-      TROUPE_RETURN_IF_ERROR(write_tables(*checkpoint.tables));
+      TROUPE_RETURN_IF_ERROR(write_parts(*checkpoint.tables, table_file_name));
+    }
+    if (checkpoint.tensors) {
+      TROUPE_RETURN_IF_ERROR(write_parts(*checkpoint.tensors, tensor_file_name));
     }
     TROUPE_ASSIGN_OR_RETURN(const auto manifest,
                             manifest_to_json(checkpoint, options_.origin, files_));
@@ -69,12 +73,14 @@ class ShardWriter {
     files_.push_back({std::string(name), bytes, to_string(digest.digest())});
     return write_file(name, pieces);
   }
-  Status write_tables(const TableSource& tables) {
-    for (std::uint32_t part = 0; part < tables.parts(); ++part) {
+  template <class Piece>
+  Status write_parts(const PieceSource<Piece>& rows, std::string (*name)(std::uint32_t)) {
+    for (std::uint32_t part = 0; part < rows.parts(); ++part) {
+      const auto path = dir_ / name(part);
       if (options_.before_write) {
-        TROUPE_RETURN_IF_ERROR(options_.before_write(dir_ / table_file_name(part)));
+        TROUPE_RETURN_IF_ERROR(options_.before_write(path));
       }
-      TROUPE_ASSIGN_OR_RETURN(auto file, write_table_file(tables, part, dir_));
+      TROUPE_ASSIGN_OR_RETURN(auto file, write_pieces(rows, part, path));
       files_.push_back(std::move(file));
     }
     return ok_status();
@@ -123,8 +129,10 @@ class ShardReader {
     for (auto& array : arrays) {
       training.optimizer.arrays.emplace_back(std::move(array.name), std::move(array.values));
     }
+    TROUPE_RETURN_IF_ERROR(find_parts(table_file_name, manifest_.checkpoint.tables));
+    TROUPE_RETURN_IF_ERROR(find_parts(tensor_file_name, manifest_.checkpoint.tensors));
+    TROUPE_RETURN_IF_ERROR(check_tensors());
     TROUPE_RETURN_IF_ERROR(read_blobs(training.blobs));
-    TROUPE_RETURN_IF_ERROR(find_tables());
     return std::move(manifest_.checkpoint);
   }
 
@@ -152,10 +160,12 @@ class ShardReader {
     return segment;
   }
   /// Their contents are checked where they are read.
-  Status find_tables() {
-    std::vector<FileInfo> tables;
-    for (std::uint32_t part = 0; lists(table_file_name(part)); ++part) {
-      const auto& file = manifest_.files.at(table_file_name(part));
+  template <class Piece>
+  Status find_parts(std::string (*name)(std::uint32_t),
+                    std::shared_ptr<const PieceSource<Piece>>& rows) {
+    std::vector<FileInfo> files;
+    for (std::uint32_t part = 0; lists(name(part)); ++part) {
+      const auto& file = manifest_.files.at(name(part));
       std::error_code error;
       const auto size = fs::file_size(dir_ / file.path, error);
       if (error) {
@@ -165,10 +175,31 @@ class ShardReader {
         return Error(Errc::data_corruption, fmt::format("{}: expected {} bytes, found {}",
                                                         place(file.path), file.bytes, size));
       }
-      tables.push_back(file);
+      files.push_back(file);
     }
-    if (!tables.empty()) {
-      manifest_.checkpoint.tables = std::make_shared<const TableFiles>(dir_, std::move(tables));
+    if (!files.empty()) {
+      rows = std::make_shared<const PieceFiles<Piece>>(dir_, std::move(files));
+    }
+    return ok_status();
+  }
+  /// Blobs name the tensors whose rows are in the files of parts.
+  Status check_tensors() const {
+    bool named = false;
+    for (const auto& [name, bytes] : manifest_.blobs) {
+      named = named || is_tensor_blob(name);
+      if (is_tensor_blob(name) && bytes > 0) {
+        return Error(Errc::unimplemented,
+                     fmt::format("{}: expected {} in files of parts, found all of its {} bytes, as "
+                                 "earlier versions wrote them; try: resume with the version that "
+                                 "wrote it, and export the tensor",
+                                 place(layout::blobs), name, bytes));
+      }
+    }
+    if (named != (manifest_.checkpoint.tensors != nullptr)) {
+      return Error(
+          Errc::data_corruption,
+          fmt::format("{}: expected {} where tensors are named, found {}", place(layout::manifest),
+                      tensor_file_name(0), named ? "none" : "it without a name"));
     }
     return ok_status();
   }

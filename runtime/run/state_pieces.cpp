@@ -75,15 +75,12 @@ net::TrainingState piece_of(const net::TrainingState& state, std::uint64_t numbe
 
 net::TrainingState piece_for(std::span<const Rank> ranks, const net::TrainingState& state,
                              std::uint64_t number, std::uint64_t piece_bytes) {
-  const bool has_first = std::ranges::find(ranks, Rank{0}) != ranks.end();
   BlobViews blobs;
   for (const auto& [name, bytes] : state.blobs) {
     const bool own =
         std::ranges::any_of(ranks, [&blob = name](Rank rank) { return rank_blob(rank) == blob; });
-    if (own || (has_first && is_tensor_blob(name))) {
+    if (own || is_tensor_blob(name)) {
       blobs.emplace_back(name, bytes);
-    } else if (is_tensor_blob(name)) {
-      blobs.emplace_back(name, std::span<const std::byte>());
     }
   }
   return cut(state, blobs, number, piece_bytes);

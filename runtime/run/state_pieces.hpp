@@ -18,7 +18,8 @@ inline constexpr std::uint64_t state_piece_bytes = std::uint64_t{16} << 20;
 
 /// Name of the blob that the save hook of a rank gave.
 std::string rank_blob(Rank rank);
-/// Name of the blob that holds a tensor. \param what  its name, what it has rows of, and their shape
+/// Name of the blob, without bytes, that stands for a tensor, whose rows are elsewhere (Checkpoint::tensors).
+/// \param what  name, kind of rows and shape of the tensor
 std::string tensor_blob(std::string_view what);
 bool is_tensor_blob(std::string_view name);
 
@@ -28,8 +29,7 @@ std::uint64_t count_pieces(const net::TrainingState& state, std::uint64_t piece_
 /// past the end has no blobs.
 net::TrainingState piece_of(const net::TrainingState& state, std::uint64_t number,
                             std::uint64_t piece_bytes);
-/// The same of the state that the process of `ranks` begins with: without blobs of other ranks. Rank
-/// 0 puts tensors back; elsewhere they are empty, so that their names can be checked.
+/// The same of the state that the process of `ranks` begins with: without blobs of other ranks.
 net::TrainingState piece_for(std::span<const Rank> ranks, const net::TrainingState& state,
                              std::uint64_t number, std::uint64_t piece_bytes);
 

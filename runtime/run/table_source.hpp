@@ -5,10 +5,10 @@
 #include "runtime/base/result.hpp"
 #include "runtime/feature/embedding/messages.hpp"
 #include "runtime/graph/graph_info.hpp"
+#include "runtime/run/piece_file.hpp"
 
 #include <cstdint>
 #include <filesystem>
-#include <functional>
 #include <string>
 #include <vector>
 
@@ -17,19 +17,14 @@ namespace troupe {
 /// Bytes of a piece, about.
 inline constexpr std::uint64_t table_piece_bytes = std::uint64_t{4} << 20;
 
-/// Threads: one at a time; may block
-class TableSource {
- public:
-  using Take = std::function<Status(const CopyPiece&)>;
-  TableSource() = default;
-  TableSource(const TableSource&) = delete;
-  TableSource& operator=(const TableSource&) = delete;
-  virtual ~TableSource() = default;
-  /// That wrote it; those that read it may be others.
-  virtual std::uint32_t parts() const = 0;
-  /// All rows of a part, of one table after the other. \errors those of `take`, which ends it
-  virtual Status read(std::uint32_t part, const Take& take) const = 0;
-};
+/// Learned rows of one table after the other.
+using TableSource = PieceSource<CopyPiece>;
+/// The files of a checkpoint.
+using TableFiles = PieceFiles<CopyPiece>;
+
+void write_piece(PieceWriter& out, const CopyPiece& piece);
+/// \errors data_corruption: no such piece
+Status read_piece(PieceReader& in, CopyPiece& piece);
 
 /// "learned-3.bin"
 std::string table_file_name(std::uint32_t part);
@@ -60,20 +55,5 @@ class BestRows final : public TableSource {
 std::string files_text(const std::vector<FileInfo>& files);
 /// \errors data_corruption: not such a text
 Result<std::vector<FileInfo>> files_of_text(const std::string& text);
-
-/// The files of a checkpoint.
-class TableFiles final : public TableSource {
- public:
-  /// \param files  by part
-  TableFiles(std::filesystem::path dir, std::vector<FileInfo> files)
-      : dir_(std::move(dir)), files_(std::move(files)) {}
-  std::uint32_t parts() const override { return static_cast<std::uint32_t>(files_.size()); }
-  /// \errors data_corruption: not as it was written; what `take` was given is void then
-  Status read(std::uint32_t part, const Take& take) const override;
-
- private:
-  std::filesystem::path dir_;
-  std::vector<FileInfo> files_;
-};
 
 }  // namespace troupe

@@ -318,7 +318,8 @@ struct Fields<TakeState> {
 template <>
 struct Fields<LoadStart> {
   using Root = wire::LoadStart;
-  static constexpr std::tuple fields{field::value("process", &LoadStart::process)};
+  static constexpr std::tuple fields{field::value("process", &LoadStart::process),
+                                     field::value("tensors", &LoadStart::tensors)};
 };
 
 template <>

@@ -220,9 +220,10 @@ struct ReadStart {
   std::uint64_t piece = 0;  ///< From 0
 };
 /// From the process of rank 0, where ranks run a user program that is resumed: holders are to have the
-/// learned rows that it begins with. Answered with Done.
+/// learned rows, or the tensors, that it begins with. Answered with Done.
 struct LoadStart {
   ProcessId process{};
+  bool tensors = false;  ///< Tensors by name, which must have been made; else learned rows
 };
 /// From the process of rank 0, where ranks run a user program: one piece of a state that is to be
 /// kept. Answered with Done; the answer to the last piece comes when all of the state is kept.

@@ -166,6 +166,11 @@ inline constexpr std::tuple methods{
     Of<MakeTensor, Done>{51, "make_tensor", commands, small_reply_bytes, prompt},
     Of<WriteTensor, Done>{52, "write_tensor", {rows, control}, small_reply_bytes, prompt},
     Of<ReadTensor, TensorRows>{53, "read_tensor", {rows, rows}, reply_bytes, prompt},
+    Of<KeepTensors, Done>{54, "keep_tensors", commands, small_reply_bytes, prompt},
+    Of<DropTensors, Done>{55, "drop_tensors", commands, small_reply_bytes, prompt},
+    Of<ReadTensorCopy, CopiedTensors>{
+        56, "read_tensor_copy", {control, rows}, unknown_reply_bytes, prompt},
+    Of<LoadTensors, Done>{57, "load_tensors", {rows, control}, small_reply_bytes, prompt},
 };
 
 }  // namespace method_table

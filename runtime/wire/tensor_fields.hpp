@@ -67,4 +67,65 @@ struct Fields<TensorRows> {
   static constexpr std::tuple fields{field::array<std::uint8_t>(0, &TensorRows::values)};
 };
 
+template <>
+struct Fields<KeepTensors> {
+  using Root = wire::KeepTensors;
+  static constexpr std::tuple fields{field::value("writer", &KeepTensors::writer),
+                                     field::value("operation", &KeepTensors::operation),
+                                     field::value("step", &KeepTensors::step)};
+};
+
+template <>
+struct Fields<DropTensors> {
+  using Root = wire::DropTensors;
+  static constexpr std::tuple fields{field::value("step", &DropTensors::step)};
+};
+
+template <>
+struct Fields<ReadTensorCopy> {
+  using Root = wire::ReadTensorCopy;
+  static constexpr std::tuple fields{field::value("step", &ReadTensorCopy::step),
+                                     field::value("tensor", &ReadTensorCopy::tensor),
+                                     field::value("row", &ReadTensorCopy::row)};
+};
+
+/// Of a checkpoint's rows, whichever way they go.
+inline constexpr std::tuple tensor_piece_fields{
+    field::value("step", &TensorPiece::step),
+    field::text("name", &TensorPiece::name, max_tensor_name),
+    field::value("of", &TensorPiece::of),
+    field::value("type", &TensorPiece::type),
+    field::value("dtype", &TensorPiece::dtype),
+    field::value("cols", &TensorPiece::cols),
+    field::value("start", &TensorPiece::start),
+    field::value("size", &TensorPiece::size),
+    field::value("seed", &TensorPiece::seed),
+    field::value("last", &TensorPiece::last),
+    field::array(0, &TensorPiece::ids),
+    field::array(1, &TensorPiece::runs),
+    field::array<std::uint8_t>(2, &TensorPiece::values)};
+
+template <>
+struct Fields<CopiedTensors> {
+  using Root = wire::CopiedTensors;
+  static constexpr auto fields = std::tuple_cat(
+      tensor_piece_fields, std::tuple(field::value("nextTensor", &CopiedTensors::next_tensor),
+                                      field::value("nextRow", &CopiedTensors::next_row)));
+
+  static Status check(std::string_view message, const CopiedTensors& piece) {
+    return check_tensor_piece(message, piece);
+  }
+};
+
+template <>
+struct Fields<LoadTensors> {
+  using Root = wire::LoadTensors;
+  static constexpr auto fields = std::tuple_cat(
+      tensor_piece_fields, std::tuple(field::value("operation", &LoadTensors::operation)));
+
+  static Status check(std::string_view message, const LoadTensors& piece) {
+    return check_tensor_piece(message, piece);
+  }
+};
+
 }  // namespace troupe::net

@@ -151,6 +151,7 @@ TEST_F(EmbedRecovery, RowsThatRanksWroteGoBackWithThem) {
   const auto undisturbed = run(rows_command("rows", {}, {}));
   ASSERT_EQ(undisturbed.exit_code, 0) << undisturbed.out << undisturbed.err;
   ASSERT_EQ(line_of(undisturbed, "counted"), "counted 1680 seeds, 840 of them mine");
+  ASSERT_EQ(line_of(undisturbed, "steps").substr(0, 6), "steps ") << undisturbed.out;
   for (const std::string placement : {"collocated", "server_client"}) {
     for (const std::string every : {"2", "1000"}) {
       SCOPED_TRACE(placement + " " + every);
@@ -163,6 +164,7 @@ TEST_F(EmbedRecovery, RowsThatRanksWroteGoBackWithThem) {
 
       EXPECT_EQ(ran.exit_code, 0) << ran.out << ran.err;
       EXPECT_EQ(line_of(ran, "counted"), line_of(undisturbed, "counted")) << ran.out << ran.err;
+      EXPECT_EQ(line_of(ran, "steps"), line_of(undisturbed, "steps")) << "of " << name;
       EXPECT_NE(ran.err.find("all ranks start again"), std::string::npos) << ran.err;
     }
   }

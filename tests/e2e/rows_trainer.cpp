@@ -67,6 +67,9 @@ Status count(Session& session, const Death& death) {
     return ok_status();
   });
   auto counts = must(session.make_tensor("counts"));
+  constexpr std::uint64_t far = std::uint64_t{1} << 34;
+  auto steps = must(
+      session.make_tensor("steps", {.of = TensorOf::rows, .rows = far + 2, .dtype = DType::i64}));
   for (auto e = session.first_epoch(); e < session.epochs(); ++e) {
     for (const Batch& batch : session.epoch(e)) {
       if (session.shared_batch().get() != &batch) {
@@ -79,6 +82,8 @@ Status count(Session& session, const Death& death) {
       }
       const std::vector<float> ones(nodes.size(), 1.0F);
       must(counts.add(nodes, std::span<const float>(ones)));
+      const std::vector<std::uint64_t> mine{far + raw(session.rank())};
+      must(steps.add<std::int64_t>(mine, std::vector<std::int64_t>{1}));
       learn(session, batch);
       seen += static_cast<float>(nodes.size());
       if (session.rank() == Rank{1}) {
@@ -105,6 +110,9 @@ Status count(Session& session, const Death& death) {
       sum += static_cast<double>(row);
     }
     std::printf("counted %.0f seeds, %.0f of them mine\n", static_cast<double>(total[0]), sum);
+    const auto ends = must(steps.read_range(far, 2));
+    std::printf("steps %lld and %lld\n", static_cast<long long>(ends.as<std::int64_t>()[0]),
+                static_cast<long long>(ends.as<std::int64_t>()[1]));
   }
   return ok_status();
 }

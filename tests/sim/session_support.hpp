@@ -4,10 +4,13 @@
 #include "launcher/prepare_store.hpp"
 #include "launcher/read_job.hpp"
 #include "launcher/session_cluster.hpp"
+#include "runtime/run/checkpoint.hpp"
 #include "tests/sim/sim_support.hpp"
 #include "tests/support/expect.hpp"
 
 #include <algorithm>
+#include <filesystem>
+#include <fmt/format.h>
 #include <memory>
 #include <vector>
 
@@ -23,6 +26,33 @@ inline Overrides with(Overrides overrides, const Overrides& more) {
   overrides.insert(overrides.end(), more.begin(), more.end());
   return overrides;
 }
+
+/// Checkpoints on disk, because those that a session gives are read from its holders.
+class KeptCheckpoints {
+ public:
+  explicit KeptCheckpoints(const std::filesystem::path& dir) {
+    options_.dir = dir;
+    options_.flush = Flush::no;
+  }
+  void keep_by(SessionSetup& setup) {
+    setup.write_checkpoint = [this](const Checkpoint& checkpoint) {
+      return CheckpointFolder(options_).write(checkpoint);
+    };
+  }
+  /// Null: there is none.
+  std::shared_ptr<const Checkpoint> latest() const {
+    std::vector<SkippedCheckpoint> skipped;
+    auto found = CheckpointFolder(options_).latest(skipped);
+    EXPECT_TRUE(skipped.empty()) << skipped.front().why.what();
+    return found ? std::make_shared<const Checkpoint>(std::move(found->checkpoint)) : nullptr;
+  }
+  std::filesystem::path folder(std::uint64_t step) const {
+    return options_.dir / fmt::format("step-{}", step);
+  }
+
+ private:
+  CheckpointFolderOptions options_;
+};
 
 /// Runs on Cora: 140 seeds in batches of 32, on two ranks 3 steps per epoch.
 class SessionTest : public ::testing::Test {
@@ -51,6 +81,17 @@ class SessionTest : public ::testing::Test {
   double checkpoint_seconds_ = 0;  ///< shorter than a job file may say
   double longest_step_s_ = 3600;
 };
+
+/// Numbers of rows that a session has read.
+template <class T>
+std::vector<T> values_of(const Result<BatchColumn>& column) {
+  EXPECT_OK(column);
+  if (!column) {
+    return {};
+  }
+  const auto values = column->as<T>();
+  return {values.begin(), values.end()};
+}
 
 /// Layouts that no kind of batch may be seen in.
 inline std::vector<Overrides> session_layouts() {

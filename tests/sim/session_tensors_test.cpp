@@ -14,19 +14,10 @@ using testing::all_nodes;
 using testing::one_host;
 using testing::Overrides;
 using testing::two_hosts;
+using testing::values_of;
 using testing::with;
 
 using Ids = std::vector<std::uint64_t>;
-
-template <class T>
-std::vector<T> values_of(const Result<BatchColumn>& column) {
-  EXPECT_OK(column);
-  if (!column) {
-    return {};
-  }
-  const auto values = column->as<T>();
-  return {values.begin(), values.end()};
-}
 
 class SessionTensors : public testing::SessionTest {};
 
@@ -214,55 +205,6 @@ TEST_F(SessionTensors, ThatWereLostWithTheirHolderAreNotTakenForZeros) {
   });
 
   EXPECT_ERROR(cluster->wait().status, Errc::peer_lost, "tensor \"t\"");
-}
-
-/// Writes some of every kind of tensor, and goes on with what a checkpoint has.
-TEST_F(SessionTensors, AreInCheckpoints) {
-  std::shared_ptr<const Checkpoint> kept;
-  const auto work = [](Session& session, bool writes) -> Status {
-    TROUPE_ASSIGN_OR_RETURN(auto nodes, session.make_tensor("n", {.dtype = DType::i32}));
-    TROUPE_ASSIGN_OR_RETURN(auto edges,
-                            session.make_tensor("e", {.of = TensorOf::edges, .dtype = DType::u8}));
-    TROUPE_ASSIGN_OR_RETURN(auto gone, session.make_tensor("gone"));
-    TROUPE_RETURN_IF_ERROR(session.delete_tensor("gone"));
-    TROUPE_ASSIGN_OR_RETURN(
-        auto rows,
-        session.make_tensor(
-            "r", {.of = TensorOf::rows, .rows = 3, .init = {.kind = "uniform", .scale = 2}}));
-    for (const Batch& batch : session.epoch(session.first_epoch())) {
-      static_cast<void>(batch);
-      if (writes && session.rank() == Rank{0}) {
-        TROUPE_RETURN_IF_ERROR(nodes.write<std::int32_t>(Ids{7, 2000}, std::vector{-7, 2000}));
-        TROUPE_RETURN_IF_ERROR(edges.write<std::uint8_t>(Ids{10000}, std::vector<std::uint8_t>{9}));
-        TROUPE_RETURN_IF_ERROR(rows.write<float>(Ids{1}, std::vector<float>{0.25F}));
-      }
-      TROUPE_RETURN_IF_ERROR(session.end_step());
-    }
-    EXPECT_EQ(values_of<std::int32_t>(nodes.read(Ids{7, 8, 2000})),
-              (std::vector<std::int32_t>{-7, 0, 2000}));
-    EXPECT_EQ(values_of<std::uint8_t>(edges.read(Ids{10000})), std::vector<std::uint8_t>{9});
-    EXPECT_EQ(values_of<float>(rows.read(Ids{1})), std::vector<float>{0.25F});
-    EXPECT_NE(values_of<float>(rows.read(Ids{0})), std::vector<float>{0}) << "as it started";
-    return session.barrier(20s);
-  };
-  SessionSetup setup;
-  setup.write_checkpoint = [&](const Checkpoint& checkpoint) {
-    kept = std::make_shared<const Checkpoint>(checkpoint);
-    return ok_status();
-  };
-  const auto first = run(
-      with(two_hosts, {"checkpoint.every.steps=2"}),
-      [&](Session& session) { return work(session, true); }, std::move(setup));
-  ASSERT_OK(first.status);
-  ASSERT_NE(kept, nullptr);
-  EXPECT_EQ(kept->training.blobs.size(), 3U);
-  EXPECT_EQ(kept->training.blobs.at("tensor \"n\" of i32 [], nodes of node").size(), 2708U * 4);
-
-  SessionSetup again;
-  again.resume = kept;
-  const auto second = run(
-      one_host, [&](Session& session) { return work(session, false); }, std::move(again));
-  EXPECT_OK(second.status);
 }
 
 }  // namespace

@@ -122,6 +122,14 @@ T example_message() {
   if constexpr (std::is_same_v<T, WriteTensor> || std::is_same_v<T, ReadTensor>) {
     message.row_bytes = 1;  // of as many bytes as ids
   }
+  if constexpr (std::is_base_of_v<TensorPiece, T>) {
+    message.of = static_cast<std::uint16_t>(TensorOf::rows);
+    message.dtype = static_cast<std::uint16_t>(DType::i32);
+    message.cols = 1;
+    message.ids.clear();
+    message.runs = {5, 2, 1000, 1};  // of three numbers
+    message.values = Segment::of(std::vector<std::int32_t>{1, -2, 3});
+  }
   return message;
 }
 

@@ -212,6 +212,23 @@ TEST_F(HeldTensorsTest, AreGoneWhenDeleted) {
   EXPECT_ERROR(held_.make(part_, gone), Errc::not_found, "tensor 3");
 }
 
+TEST_F(HeldTensorsTest, OfTheLargestSizeTakeNoMemoryAndAreReadInPieces) {
+  auto make = numbers(DType::u8, 1);
+  make.of = static_cast<std::uint8_t>(TensorOf::rows);
+  make.first = 0;
+  make.count = max_tensor_bytes;
+  ASSERT_OK(held_.make(part_, make));
+  EXPECT_EQ(held_.made_bytes(), 0U);
+
+  EXPECT_EQ(read<std::uint8_t>({max_tensor_bytes - 1, 0}, 1), (std::vector<std::uint8_t>{0, 0}));
+  EXPECT_ERROR(held_.read(part_, {.tensor = 3, .row_bytes = 1, .count = max_tensor_bytes}),
+               Errc::invalid_argument,
+               "expected at most 67108864 bytes in one request, found 70368744177664");
+  ASSERT_OK(held_.write(part_, values<std::uint8_t>({max_tensor_bytes - 1}, {7})));
+  EXPECT_EQ(read<std::uint8_t>({max_tensor_bytes - 1}, 1), std::vector<std::uint8_t>{7});
+  EXPECT_EQ(held_.made_bytes(), 64U << 10);
+}
+
 TEST_F(HeldTensorsTest, RefuseWhatDoesNotFit) {
   const auto refused = [&](auto change, const std::string& why) {
     auto make = numbers(DType::f32, 2);

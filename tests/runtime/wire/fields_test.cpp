@@ -171,6 +171,10 @@ TYPED_TEST(FieldLists, HaveAllMembers) {
     EXPECT_EQ(std::tuple_size_v<decltype(Fields<GradientChunk>::fields)>, 8U) << "but sum_bytes";
   } else if constexpr (std::is_same_v<TypeParam, LoadCopy>) {
     EXPECT_EQ(std::tuple_size_v<decltype(Fields<LoadCopy>::fields)>, count_members<CopyPiece>());
+  } else if constexpr (std::is_base_of_v<TensorPiece, TypeParam>) {
+    constexpr std::size_t own = std::is_same_v<TypeParam, LoadTensors> ? 1 : 2;
+    EXPECT_EQ(std::tuple_size_v<decltype(Fields<TypeParam>::fields)>,
+              count_members<TensorPiece>() + own);
   } else if constexpr (HasFieldList<TypeParam> && !counts) {
     EXPECT_TRUE(lists_all_members<TypeParam>());
   }
