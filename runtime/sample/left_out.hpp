@@ -12,7 +12,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <vector>
 
 namespace troupe {
 
@@ -68,8 +67,8 @@ class LeftOut {
                            .node = excluded_[next_].neighbour});
     }
     search_.start(searches_);
-    for (std::size_t i = 0; i < searches_.size(); ++i) {
-      add(excluded_[begin + i].place, searches_[i]);
+    for (std::size_t i = 0; i < searches_.size();) {
+      i = add(begin, i);
     }
   }
 
@@ -122,26 +121,28 @@ class LeftOut {
     return std::span(positions_).subspan(row.begin, row.end - row.begin);
   }
 
-  /// Adds what a search of a place's list finds; those of a place come one after the other.
-  void add(std::size_t place, const ListSearch::Search& search) {
+  /// Adds what the searches of one place find, from number `i` on. \returns the first one of the next place
+  std::size_t add(std::size_t first_excluded, std::size_t i) {
+    const std::size_t place = excluded_[first_excluded + i].place;
     const std::size_t before = positions_.size();
-    search_.add_positions(search, positions_);
-    if (positions_.size() == before) {
-      return;
+    const std::size_t first = i;
+    for (; i < searches_.size() && excluded_[first_excluded + i].place == place; ++i) {
+      search_.add_positions(searches_[i], positions_);
     }
-    if (rows_.empty() || rows_.back().place != place) {
+    if (i - first > 1) {
+      std::ranges::sort(std::span(positions_).subspan(before));
+    }
+    if (positions_.size() > before) {
       rows_.push_back({place, before, positions_.size()});
-      return;
     }
-    rows_.back().end = positions_.size();
-    std::ranges::sort(std::span(positions_).subspan(rows_.back().begin));
+    return i;
   }
 
   std::span<const ExcludedEdges> excluded_;
   ListSearch search_;
-  std::size_t next_ = 0;                      ///< Of excluded_
-  std::vector<ListSearch::Search> searches_;  ///< Of one group
-  PooledVector<Row> rows_;                    ///< Places of which something is left out, ascending
+  std::size_t next_ = 0;                       ///< Of excluded_
+  PooledVector<ListSearch::Search> searches_;  ///< Of one group
+  PooledVector<Row> rows_;                     ///< Places of which something is left out, ascending
   PooledVector<std::uint32_t> positions_;
   std::size_t at_ = 0;  ///< Of rows_
   PooledVector<std::uint32_t> kept_;

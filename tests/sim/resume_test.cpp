@@ -161,7 +161,7 @@ TEST_F(ResumeTest, LinksOnDevicesKilledAfterAnyStepWithACheckpointPerStep) {
     SCOPED_TRACE(decoder);
     std::filesystem::remove_all(checkpoints());
     auto settings = files;
-    settings.insert(settings.end(), {"checkpoint.every.steps=1", "sample.batch_size=160",
+    settings.insert(settings.end(), {"checkpoint.every.steps=1", "sample.batch_size=100",
                                      "train.epochs=1", std::string("task.decoder.kind=") + decoder,
                                      "train.loss=self_adversarial", "task.negatives.kind=binary",
                                      "eval.mode=sampled", "cluster.device=emulated:2"});

@@ -2,12 +2,13 @@
 
 #include "runtime/sample/links/list_search.hpp"
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <fmt/format.h>
 #include <optional>
 #include <span>
 #include <string>
-#include <vector>
 
 namespace troupe {
 namespace {
@@ -95,24 +96,28 @@ Result<EdgesThere> has_edges(const Part& part, const HasEdges& request) {
   }
   const auto& nodes = part.nodes_of(in ? edges.destination_type : edges.source_type);
   const ListSearch search(part.nodes_of(edges.neighbour_type(dir)), lists);
-  std::vector<ListSearch::Search> searches;
-  searches.reserve(request.nodes.size());
-  for (std::size_t i = 0; i < request.nodes.size(); ++i) {
-    if (!nodes.owns(request.nodes[i])) {
-      return cannot_say(part, Errc::invalid_argument,
-                        fmt::format("node {} is not in [{}, {})", raw(request.nodes[i]),
-                                    raw(nodes.first), raw(nodes.first) + nodes.count));
-    }
-    const auto row = nodes.local(request.nodes[i]);
-    searches.push_back({.begin = lists.offsets[row],
-                        .end = lists.offsets[row + 1],
-                        .node = request.neighbours[i]});
-  }
-  search.start(searches);
   EdgesThere there;
-  there.has.reserve(searches.size());
-  for (const auto& started : searches) {
-    there.has.push_back(search.found(started) ? 1 : 0);
+  there.has.reserve(request.nodes.size());
+  std::array<ListSearch::Search, ListSearch::side_by_side> group;
+  for (std::size_t first = 0; first < request.nodes.size(); first += group.size()) {
+    const auto searches =
+        std::span(group).first(std::min(group.size(), request.nodes.size() - first));
+    for (std::size_t i = 0; i < searches.size(); ++i) {
+      const auto node = request.nodes[first + i];
+      if (!nodes.owns(node)) {
+        return cannot_say(part, Errc::invalid_argument,
+                          fmt::format("node {} is not in [{}, {})", raw(node), raw(nodes.first),
+                                      raw(nodes.first) + nodes.count));
+      }
+      const auto row = nodes.local(node);
+      searches[i] = {.begin = lists.offsets[row],
+                     .end = lists.offsets[row + 1],
+                     .node = request.neighbours[first + i]};
+    }
+    search.start(searches);
+    for (const auto& one : searches) {
+      there.has.push_back(search.found(one) ? 1 : 0);
+    }
   }
   return there;
 }

@@ -1,6 +1,7 @@
 #include "runtime/sample/links/list_search.hpp"
 
 #include <algorithm>
+#include <array>
 
 namespace troupe {
 namespace {
@@ -28,17 +29,24 @@ std::optional<std::uint64_t> ListSearch::original_id(NodeId node) const {
 }
 
 void ListSearch::start(std::span<Search> searches) const {
-  std::vector<OpenSearch> open;
-  open.reserve(searches.size());
+  for (std::size_t first = 0; first < searches.size(); first += side_by_side) {
+    start_group(searches.subspan(first, std::min(side_by_side, searches.size() - first)));
+  }
+}
+
+void ListSearch::start_group(std::span<Search> searches) const {
+  std::array<OpenSearch, side_by_side> all;
+  std::size_t count = 0;
   for (std::size_t i = 0; i < searches.size(); ++i) {
     auto& search = searches[i];
     search.from = search.begin;
     const auto wanted = lists_.times.empty() ? original_id(search.node) : std::nullopt;
     search.sorted = wanted.has_value();
     if (wanted && search.begin < search.end) {
-      open.push_back({search.begin, search.end, *wanted, i});
+      all[count++] = {search.begin, search.end, *wanted, i};
     }
   }
+  auto open = std::span(all).first(count);
   lists_.neighbours.visit([&](auto ids) {
     for (const auto& search : open) {
       __builtin_prefetch(&ids[search.middle()]);
@@ -66,7 +74,7 @@ void ListSearch::start(std::span<Search> searches) const {
         __builtin_prefetch(&ids[search.middle()]);
         open[still_open++] = search;
       }
-      open.resize(still_open);
+      open = open.first(still_open);
     }
   });
 }

@@ -8,7 +8,6 @@
 #include <cstdint>
 #include <optional>
 #include <span>
-#include <vector>
 
 namespace troupe {
 
@@ -19,6 +18,9 @@ namespace troupe {
 /// Threads: immutable; any number at once. Borrows its arguments
 class ListSearch {
  public:
+  /// Searches that make their steps together.
+  static constexpr std::size_t side_by_side = 64;
+
   /// The entries [begin, end) are searched for `node`.
   struct Search {
     std::uint64_t begin = 0;
@@ -53,6 +55,7 @@ class ListSearch {
   bool found(const Search& search) const;
 
  private:
+  void start_group(std::span<Search> searches) const;
   std::optional<std::uint64_t> original_id(NodeId node) const;
 
   const PartNodes& nodes_;
