@@ -99,7 +99,7 @@ Result<LearnerHandle> spawn_learner(caf::actor_system& system, const LearnerOpti
 caf::actor spawn_cpu_inferrer(caf::actor_system& system, std::shared_ptr<Executor> executor);
 /// The same on devices, each of which computes one block at a time. Threads of the executor wait for them.
 /// \param devices  numbered from 0, at least one
-/// Errors: of a device fail its block; the next one begins anew
+/// Errors: an error of a device fails its block; the next block of the device makes its operations again
 caf::actor spawn_device_inferrer(caf::actor_system& system, std::shared_ptr<Executor> executor,
                                  std::vector<std::shared_ptr<nn::DeviceInference>> devices);
 

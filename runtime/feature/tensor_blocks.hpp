@@ -40,7 +40,6 @@ class TensorBlocks {
 
   std::uint64_t count() const { return count_; }
   std::size_t row_bytes() const { return row_bytes_; }
-  std::uint64_t rows_per_block() const { return rows_per_block_; }
 
   /// Rows `row` and following. \param to  [rows, row_bytes]
   void read(std::uint64_t row, std::uint64_t rows, std::byte* to) const;

@@ -138,7 +138,7 @@ struct ReadTensorCopy {
   std::uint64_t row = 0;     ///< Counted from the part's first one
 };
 struct CopiedTensors : TensorPiece {
-  std::uint32_t next_tensor = 0;  ///< Where to go on, unless `last`
+  std::uint32_t next_tensor = 0;  ///< Of the next ReadTensorCopy, unless `last`
   std::uint64_t next_row = 0;
 };
 

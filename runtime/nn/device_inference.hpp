@@ -22,7 +22,6 @@ namespace troupe::nn {
 struct ResidentRows {
   std::vector<ConstMatrix> by_edge_type;
   std::vector<Buffer> memory;
-  bool empty() const { return memory.empty(); }
 };
 
 /// Rows of all sources of an edge type, in host memory.

@@ -137,7 +137,7 @@ TEST_F(SessionTensorCheckpoints, AreOfOneStepAndGoIntoAnyNumberOfParts) {
   }
 }
 
-/// The run goes on while a checkpoint is written, and what it writes meanwhile is not in it.
+/// What ranks write to tensors while a checkpoint is written is not in the checkpoint.
 TEST_F(SessionTensorCheckpoints, AreOfTheirStepHoweverLateTheyAreRead) {
   std::mutex mutex;
   std::condition_variable changed;
