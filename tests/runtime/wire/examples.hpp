@@ -9,12 +9,24 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <type_traits>
 
 namespace troupe::net {
 
-template <class... T>
-::testing::Types<T...> types_of(MessageList<T...>);
-using AllMessages = decltype(types_of(Messages{}));
+/// What `of` gives for every kind of message: `of(std::type_identity<T>())`. Tests of all kinds take values with functions
+/// of a kind, not types: a typed test compiles its classes once per kind and test.
+template <class Of>
+auto for_all_kinds(const Of& of) {
+  return [&]<class... T>(MessageList<T...>) {
+    return std::vector{of(std::type_identity<T>())...};
+  }(Messages());
+}
+
+/// Name of a test's kind of message.
+template <class Kind>
+std::string name_of_kind(const ::testing::TestParamInfo<Kind>& info) {
+  return std::string(info.param.name);
+}
 
 template <class T>
 Segment array(std::vector<T> values) {

@@ -127,16 +127,6 @@ Names differences() {
   return found;
 }
 
-template <class T>
-class FieldLists : public ::testing::Test {};
-TYPED_TEST_SUITE(FieldLists, AllMessages);
-
-TYPED_TEST(FieldLists, AreTheSchemas) {
-  if constexpr (HasFieldList<TypeParam>) {
-    EXPECT_EQ(differences<TypeParam>(), Names());
-  }
-}
-
 TEST(FieldListsInside, AreTheSchemas) {
   EXPECT_EQ(differences<BatchTrace>(), Names()) << "in ReadyBatch, which is written by hand";
 }
@@ -163,20 +153,20 @@ constexpr bool lists_all_members() {
   return count_members<T>() == std::tuple_size_v<decltype(Fields<T>::fields)>;
 }
 
-TYPED_TEST(FieldLists, HaveAllMembers) {
+template <class T>
+void expect_all_members() {
   constexpr bool counts = requires {
-    TypeParam::counters();
+    T::counters();
   };
-  if constexpr (std::is_same_v<TypeParam, GradientChunk>) {
+  if constexpr (std::is_same_v<T, GradientChunk>) {
     EXPECT_EQ(std::tuple_size_v<decltype(Fields<GradientChunk>::fields)>, 8U) << "but sum_bytes";
-  } else if constexpr (std::is_same_v<TypeParam, LoadCopy>) {
+  } else if constexpr (std::is_same_v<T, LoadCopy>) {
     EXPECT_EQ(std::tuple_size_v<decltype(Fields<LoadCopy>::fields)>, count_members<CopyPiece>());
-  } else if constexpr (std::is_base_of_v<TensorPiece, TypeParam>) {
-    constexpr std::size_t own = std::is_same_v<TypeParam, LoadTensors> ? 1 : 2;
-    EXPECT_EQ(std::tuple_size_v<decltype(Fields<TypeParam>::fields)>,
-              count_members<TensorPiece>() + own);
-  } else if constexpr (HasFieldList<TypeParam> && !counts) {
-    EXPECT_TRUE(lists_all_members<TypeParam>());
+  } else if constexpr (std::is_base_of_v<TensorPiece, T>) {
+    constexpr std::size_t own = std::is_same_v<T, LoadTensors> ? 1 : 2;
+    EXPECT_EQ(std::tuple_size_v<decltype(Fields<T>::fields)>, count_members<TensorPiece>() + own);
+  } else if constexpr (HasFieldList<T> && !counts) {
+    EXPECT_TRUE(lists_all_members<T>());
   }
 }
 
@@ -282,26 +272,66 @@ void add_set(capnp::DynamicStruct::Reader in, const std::string& path, Names& se
   }
 }
 
+/// Fields that the codec sets in a full message, after it was decoded and encoded.
 template <class T>
-class SchemaFields : public ::testing::Test {};
-TYPED_TEST_SUITE(SchemaFields, AllMessages);
-
-/// With Codec.DecodesAndEncodesToTheSameFrame: no field of the schema is lost on the way.
-TYPED_TEST(SchemaFields, AreSetByTheCodec) {
-  using Root = typename Fields<TypeParam>::Root;
-  Names all;
-  add_all(capnp::Schema::from<Root>(), "", all);
+Result<Names> set_by_codec() {
+  using Root = typename Fields<T>::Root;
+  const Frame frame = to_frame(full_example<T>());
+  TROUPE_ASSIGN_OR_RETURN(const T back, Wire<T>::decode(frame));
+  EXPECT_TRUE(same_contents(to_frame(back), frame));
   Names set;
-  const Frame frame = to_frame(full_example<TypeParam>());
-
-  ASSERT_OK_AND_ASSIGN(const TypeParam back, Wire<TypeParam>::decode(frame));
   const auto read = [&](typename Root::Reader in) -> Status {
     add_set(in, "", set);
     return ok_status();
   };
-  ASSERT_OK((read_message<std::monostate, Root>(frame, "example", read)));
+  TROUPE_RETURN_IF_ERROR((read_message<std::monostate, Root>(frame, "example", read)));
+  return set;
+}
 
-  EXPECT_TRUE(same_contents(to_frame(back), frame));
+// ---- all kinds ----
+
+struct ListedKind {
+  std::string_view name;
+  capnp::StructSchema schema;
+  Names (*list_differences)();
+  void (*expect_all_members)();
+  Result<Names> (*set_by_codec)();
+};
+
+template <class T>
+ListedKind listed_kind(std::type_identity<T> /*kind*/) {
+  return {.name = type_name<T>(),
+          .schema = capnp::Schema::from<typename Fields<T>::Root>(),
+          .list_differences =
+              [] {
+                if constexpr (HasFieldList<T>) {
+                  return differences<T>();
+                } else {
+                  return Names();
+                }
+              },
+          .expect_all_members = expect_all_members<T>,
+          .set_by_codec = set_by_codec<T>};
+}
+
+class FieldLists : public ::testing::TestWithParam<ListedKind> {};
+const auto listed_kind_maker = [](auto kind) { return listed_kind(kind); };
+INSTANTIATE_TEST_SUITE_P(All, FieldLists, ::testing::ValuesIn(for_all_kinds(listed_kind_maker)),
+                         name_of_kind<ListedKind>);
+
+TEST_P(FieldLists, AreTheSchemas) {
+  EXPECT_EQ(GetParam().list_differences(), Names());
+}
+
+TEST_P(FieldLists, HaveAllMembers) {
+  GetParam().expect_all_members();
+}
+
+/// With Codec.DecodesAndEncodesToTheSameFrame: no field of the schema is lost on the way.
+TEST_P(FieldLists, AreSetByTheCodec) {
+  Names all;
+  add_all(GetParam().schema, "", all);
+  ASSERT_OK_AND_ASSIGN(const Names set, GetParam().set_by_codec());
   EXPECT_EQ(set, all);
 }
 
