@@ -3,7 +3,9 @@
 #include "tests/support/network_hosts.hpp"
 #include "tests/support/watched_run.hpp"
 
+#include <algorithm>
 #include <chrono>
+#include <filesystem>
 #include <signal.h>
 
 namespace troupe {
@@ -167,6 +169,52 @@ TEST_F(EmbedRecovery, RowsThatRanksWroteGoBackWithThem) {
       EXPECT_EQ(line_of(ran, "steps"), line_of(undisturbed, "steps")) << "of " << name;
       EXPECT_NE(ran.err.find("all ranks start again"), std::string::npos) << ran.err;
     }
+  }
+}
+
+/// Whether a checkpoint is being made that has begun this file.
+bool is_writing(const std::string& checkpoints, const std::string& file) {
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(checkpoints, error)) {
+    if (entry.path().filename().string().find(".tmp-") != std::string::npos &&
+        std::filesystem::exists(entry.path() / file, error)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+TEST_F(EmbedRecovery, ALauncherKilledAsItWritesTensorsIsResumedFromTheCheckpointBefore) {
+  const auto undisturbed = run(rows_command("written", {}, {}));
+  ASSERT_EQ(undisturbed.exit_code, 0) << undisturbed.out << undisturbed.err;
+  for (const std::string file : {"blobs.bin", "tensors-0.bin", "tensors-1.bin"}) {
+    SCOPED_TRACE(file);
+    const auto name = "killed_" + file;
+    const auto checkpoints = output(name) + "/checkpoints";
+    auto words = rows_command(name, local({"--set", "checkpoint.every.steps=1"}), {});
+    bool unfinished = false;
+    for (int i = 0; i < 10 && !unfinished; ++i) {  // it may be done before the signal comes
+      WatchedRun killed(words, folder());
+      ASSERT_TRUE(killed.wait_for_line("epoch ", 60s)) << killed.text();
+      const auto until = testing::TestClock::now() + 30s;
+      while (!is_writing(checkpoints, file)) {
+        ASSERT_LT(testing::TestClock::now(), until) << killed.text();
+      }
+      kill(killed.pid(), SIGKILL);
+      EXPECT_TRUE(killed.wait_for_all(60s).empty());
+      unfinished = is_writing(checkpoints, file);
+      if (i == 0) {
+        words.insert(std::find(words.begin(), words.end(), "--"), "--resume");
+      }
+    }
+    ASSERT_TRUE(unfinished);
+    const auto resumed = run(words);
+    EXPECT_EQ(resumed.exit_code, 0) << resumed.out << resumed.err;
+    EXPECT_NE(resumed.out.find("resuming from " + output(name) + "/checkpoints/step-"),
+              std::string::npos)
+        << resumed.out;
+    EXPECT_EQ(line_of(resumed, "counted"), line_of(undisturbed, "counted"));
+    EXPECT_EQ(line_of(resumed, "steps"), line_of(undisturbed, "steps"));
   }
 }
 

@@ -279,7 +279,7 @@ TEST_F(UnsupervisedTraining, EveryEdgeIsALinkAndEveryNodeGetsARow) {
 
 TEST_F(UnsupervisedTraining, DevicesHaveTheBitsOfTheCpu) {
   for (const Settings& way :
-       std::vector<Settings>{{"task.decoder.kind=dot", "eval.mode=sampled"},
+       std::vector<Settings>{{"task.decoder.kind=dot", "eval.mode=sampled", "train.epochs=1"},
                              {"task.positives=walks", "task.decoder.kind=mlp", "train.epochs=1"}}) {
     const auto all = joined({"cluster.trainers_per_host=2"}, way);
     ASSERT_OK_AND_ASSIGN(const auto on_cpu, run(all));

@@ -72,6 +72,8 @@ Status take_links(Session& session) {
 }
 
 TEST_F(LinkSessions, LayoutsDoNotChangeTheBatches) {
+  const auto layouts = testing::session_layouts();
+  std::size_t first = 0;  // The first way has all layouts, others every second one by turns
   for (const Overrides& way :
        std::vector<Overrides>{{},
                               {"sample.replace=true", "sample.frontier=all"},
@@ -79,12 +81,13 @@ TEST_F(LinkSessions, LayoutsDoNotChangeTheBatches) {
                               {"task.exclude=none"}}) {
     const auto expected = run(job(way), take_links);
     ASSERT_OK(expected.status);
-    for (const auto& layout : testing::session_layouts()) {
-      SCOPED_TRACE(layout.back());
-      const auto spread = run(job(with(way, layout)), take_links);
+    for (std::size_t i = first; i < layouts.size(); i += way.empty() ? 1U : 2U) {
+      SCOPED_TRACE(layouts[i].back());
+      const auto spread = run(job(with(way, layouts[i])), take_links);
       EXPECT_OK(spread.status);
       EXPECT_EQ(to_string(spread.batches), to_string(expected.batches));
     }
+    first = 1 - first;
   }
 }
 
