@@ -109,8 +109,7 @@ TEST_F(Embed, OnDevicesItsWeightsHaveTheSameBits) {
 
   const auto without = on_devices("device-none", {});
   EXPECT_EQ(without.exit_code, 3) << without.out;
-  EXPECT_NE(without.err.find(": expected a device, found a CPU"), std::string::npos)
-      << without.err;
+  EXPECT_NE(without.err.find(": expected a device, found a CPU"), std::string::npos) << without.err;
 }
 
 TEST_F(Embed, WhatProcessesPrintIsKeptByProcess) {
