@@ -2,6 +2,7 @@
 
 #include "runtime/base/large_memory.hpp"
 #include "runtime/graph/alias_tables.hpp"
+#include "runtime/graph/list_index.hpp"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -126,7 +127,7 @@ Result<std::shared_ptr<const Part>> with_list_tables(
     TROUPE_ASSIGN_OR_RETURN(part,
                             with_neighbour_originals(*part, tables.original_ids, dir, others));
   }
-  return part;
+  return with_list_index(std::move(part), dir);
 }
 
 }  // namespace troupe

@@ -31,9 +31,10 @@ Result<std::shared_ptr<const Part>> with_neighbour_originals(
     const Part& part, std::span<const EdgeTypeId> edge_types, EdgeDir dir,
     std::span<const std::shared_ptr<const Part>> others = {});
 
-/// The part with all tables; itself where there are none to make.
+/// The part with all tables, and with an index of its lists where that is worth its while
+/// (list_index.hpp); itself where there is nothing to make.
 /// \param others  as with_neighbour_originals() has them
-/// \errors as with_alias_tables() and with_neighbour_originals()
+/// \errors as with_alias_tables(), with_neighbour_originals() and with_list_index()
 Result<std::shared_ptr<const Part>> with_list_tables(
     std::shared_ptr<const Part> part, const ListTables& tables, EdgeDir dir,
     std::span<const std::shared_ptr<const Part>> others = {});

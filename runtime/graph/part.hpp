@@ -38,6 +38,26 @@ struct NeighbourLists {
   std::uint64_t degree(std::uint64_t local) const { return offsets[local + 1] - offsets[local]; }
 };
 
+/// A list of a node that is not empty, among those of all edge types.
+struct IndexedList {
+  static constexpr std::uint16_t many = 0xFFFF;
+
+  std::uint32_t begin = 0;  ///< First entry in the lists of the edge type
+  EdgeTypeId edge_type{};
+  std::uint16_t entries = 0;  ///< `many`: so many or more, which the lists' offsets say
+};
+
+/// Which lists of a part's nodes are not empty (list_index.hpp).
+struct ListIndex {
+  std::span<const std::uint64_t> offsets;  ///< [owned nodes + 1]; empty: there is no index
+  std::span<const IndexedList> lists;      ///< By node, those of a node by edge type
+
+  bool present() const noexcept { return !offsets.empty(); }
+  std::span<const IndexedList> of(std::uint64_t local) const {
+    return lists.subspan(offsets[local], offsets[local + 1] - offsets[local]);
+  }
+};
+
 /// The nodes of one type that a part owns.
 struct PartNodes {
   NodeId first{};
@@ -61,7 +81,10 @@ struct PartNodes {
   /// The part's slice of the type's directory (directory.hpp): global ids by original id, from the
   /// slice's first one on; empty where the store has none.
   IdSpan directory;
+  ListIndex in_index;   ///< Of their in-lists along all edge types
+  ListIndex out_index;  ///< Of their out-lists
 
+  const ListIndex& index(EdgeDir dir) const { return dir == EdgeDir::in ? in_index : out_index; }
   bool owns(NodeId id) const noexcept { return raw(id) - raw(first) < count; }
   std::uint64_t local(NodeId id) const noexcept { return raw(id) - raw(first); }
 };

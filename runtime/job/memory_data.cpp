@@ -1,5 +1,6 @@
 #include "runtime/base/saturating.hpp"
 #include "runtime/graph/alias_tables.hpp"
+#include "runtime/graph/list_index.hpp"
 #include "runtime/graph/list_tables.hpp"
 #include "runtime/job/fanout.hpp"
 #include "runtime/job/link_rules.hpp"
@@ -56,6 +57,33 @@ std::uint64_t tables_of_choice(const MemoryFacts& of, const MemoryLoad& load) {
   return times(tables, choice->needs_weights ? by_weight : id_bytes);
 }
 
+/// Indexes of the lists of nodes with many edge types.
+std::uint64_t list_indexes(const MemoryFacts& of, const MemoryLoad& load) {
+  std::uint64_t bytes = 0;
+  for (std::size_t t = 0; t < of.graph.node_types.size(); ++t) {
+    std::uint64_t types = 0;
+    std::uint64_t edges = 0;
+    for (const auto& type : of.graph.edge_types) {
+      const bool has_lists = type.list_type(of.job.sample.edge_dir) == static_cast<NodeTypeId>(t);
+      types += has_lists ? 1U : 0U;
+      edges = plus(edges, has_lists ? type.count : 0);
+    }
+    if (types < many_edge_types) {
+      continue;
+    }
+    const auto nodes = of.graph.node_types[t].count;
+    const auto of_part = plus(nodes / of.parts(), 1);
+    bytes = plus(
+        bytes, times(list_index_bytes(of_part, times(of_part, types), plus(edges / of.parts(), 1)),
+                     load.mapped));
+    if (of.job.partition.replicated_topology) {
+      bytes =
+          plus(bytes, times(list_index_bytes(nodes, times(nodes, types), edges), load.topologies));
+    }
+  }
+  return bytes;
+}
+
 }  // namespace
 
 std::uint64_t memory_of_store(const MemoryFacts& of, const MemoryLoad& load) {
@@ -69,7 +97,7 @@ std::uint64_t memory_of_store(const MemoryFacts& of, const MemoryLoad& load) {
 }
 
 std::uint64_t memory_of_tables(const MemoryFacts& of, const MemoryLoad& load) {
-  return plus(tables_of_choice(of, load), edge_ends(of, load));
+  return plus(plus(tables_of_choice(of, load), edge_ends(of, load)), list_indexes(of, load));
 }
 
 std::uint64_t memory_of_seeds(const MemoryFacts& of, const MemoryLoad& load) {
