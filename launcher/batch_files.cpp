@@ -150,7 +150,7 @@ Status write_edges(const fs::path& folder, const Batch& batch, EdgeTypeId id, Ed
   const auto& edges = batch.sampled->edges[raw(id)];
   TROUPE_RETURN_IF_ERROR(make_folder(folder));
   TROUPE_RETURN_IF_ERROR(write_array(folder / "row_begin.npy", edges.row_begin));
-  TROUPE_RETURN_IF_ERROR(write_array(folder / "offsets.npy", edges.offsets));
+  TROUPE_RETURN_IF_ERROR(write_array(folder / "offsets.npy", edges.offsets.dense()));
   TROUPE_RETURN_IF_ERROR(write_array(folder / "sources.npy", edges.sources));
   // Edges whose reverses are of another type may have less.
   const auto has = [&edges](bool wanted, const auto& values) {

@@ -32,9 +32,8 @@ Array edge_index(const BatchView& view, std::size_t type) {
   PooledVector<std::int64_t> index(2 * count);
   std::copy(edges.sources.begin(), edges.sources.end(), index.begin());
   auto* const destinations = index.data() + count;
-  view.sampled().each_row(edges, [&](std::uint32_t node, std::uint32_t row) {
-    std::fill(destinations + edges.offsets[row], destinations + edges.offsets[row + 1],
-              static_cast<std::int64_t>(node));
+  view.sampled().each_row(edges, [&](std::uint32_t node, std::uint32_t first, std::uint32_t end) {
+    std::fill(destinations + first, destinations + end, static_cast<std::int64_t>(node));
   });
   return take(std::move(index), {2, static_cast<py::ssize_t>(count)});
 }
@@ -44,7 +43,8 @@ std::vector<std::uint32_t> edges_per_hop(const BatchView& view, std::size_t type
   const auto& edges = view.edges(type);
   std::vector<std::uint32_t> counts;
   for (std::uint32_t hop = 0; hop < view.sampled().hops; ++hop) {
-    counts.push_back(edges.offsets[edges.row_begin[hop + 1]] - edges.offsets[edges.row_begin[hop]]);
+    counts.push_back(edges.offsets.before(edges.row_begin[hop + 1]) -
+                     edges.offsets.before(edges.row_begin[hop]));
   }
   return counts;
 }
@@ -154,7 +154,8 @@ void bind_edges(py::class_<BatchView>& type) {
            [](const BatchView& b, std::size_t t) {
              return py::make_tuple(raw(b.edges(t).source_type), raw(b.edges(t).destination_type));
            })
-      .def("offsets", [](const BatchView& b, std::size_t t) { return b.array(b.edges(t).offsets); })
+      .def("offsets",
+           [](const BatchView& b, std::size_t t) { return b.array(b.edges(t).offsets.dense()); })
       .def("sources", [](const BatchView& b, std::size_t t) { return b.array(b.edges(t).sources); })
       .def("row_begin",
            [](const BatchView& b, std::size_t t) { return b.array(b.edges(t).row_begin); })

@@ -129,13 +129,18 @@ struct HopReplySection {
   hasTimes @5 :Bool;
   hasEntries @6 :Bool;
   # Set by the holder, as the section was requested: segment 2 has it for the section's neighbors. Default false.
+
+  listed @7 :UInt64;
+  # Set by the holder, where few of the covered nodes got neighbors: one more than their number; segments 0 and 3 are about these
+  # alone. Default 0: segment 0 is about all covered nodes.
 }
 
 struct HopReply {
-  # Segment 0: u32 per covered frontier node, how many neighbors it got; section after section.
+  # Segment 0: u32 per covered frontier node, or per listed one, how many neighbors it got, above 0 if listed; section after section.
   # Segment 1: the neighbors, global ids, as many as segment 0 adds up to; each section begins at a multiple of 8 bytes, zeros between.
   # Segment 2: u64 original edge ids, then u64 entry numbers, then i64 times, then f32 weights; of each those of the sections that have
   # it, as many as neighbors.
+  # Segment 3: u32 per listed node, its place in the frontier, ascending in each section; or not there, if there are none.
 
   sections @0 :List(HopReplySection);
   # Set by the holder: the request's first so many sections are answered. Those that are missing, and what is missing of the last

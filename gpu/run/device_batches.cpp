@@ -44,7 +44,7 @@ void count_tiers(const Batch& batch, const NearRows& near, BatchOnDevice& result
 /// Calls f(array, array of `there`) for the arrays of one edge type that a device samples.
 template <class F>
 void each_edge_array(F f, const BatchEdges& edges, const DeviceBatchEdges& there) {
-  f(edges.offsets, there.offsets);
+  f(edges.offsets.dense(), there.offsets);
   f(edges.sources, there.sources);
   f(edges.edge_ids, there.edge_ids);
   f(edges.weights, there.weights);

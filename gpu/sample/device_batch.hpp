@@ -80,7 +80,7 @@ DeviceBatch upload_batch(Stream& on, const SampledBatch& from, bool with_ids = t
     const auto& edges = from.edges[e];
     to.edges[e].destination_type = edges.destination_type;
     to.edges[e].source_type = edges.source_type;
-    put(edges.offsets, to.edges[e].offsets);
+    put(edges.offsets.dense(), to.edges[e].offsets);
     put(edges.sources, to.edges[e].sources);
     put(edges.weights, to.edges[e].weights);
     put(edges.entries, to.edges[e].entries);
@@ -108,7 +108,7 @@ SampledBatch batch_of_host(const DeviceBatch& from, Take take) {
     to.edges[e].destination_type = edges.destination_type;
     to.edges[e].source_type = edges.source_type;
     to.edges[e].row_begin = edges.row_begin;
-    take(edges.offsets, edges.offsets.size(), to.edges[e].offsets);
+    take(edges.offsets, edges.offsets.size(), to.edges[e].offsets.edit());
     take(edges.sources, edges.sources.size(), to.edges[e].sources);
     each_edge_datum([&](const auto& array, auto& list) { take(array, array.size(), list); }, edges,
                     to.edges[e]);

@@ -37,7 +37,7 @@ std::uint64_t size_bytes(const SampledBatch& batch) {
     sum += bytes_of(nodes.ids);
   }
   for (const auto& edges : batch.edges) {
-    sum += bytes_of(edges.offsets) + bytes_of(edges.sources);
+    sum += edges.offsets.kept_bytes() + bytes_of(edges.sources);
     each_edge_datum([&](const auto& values) { sum += bytes_of(values); }, edges);
   }
   if (batch.walks) {

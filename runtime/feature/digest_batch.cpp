@@ -26,20 +26,35 @@ void add_originals(DigestBuilder& digest, const BatchRows& rows,
   }
 }
 
+/// Edges of each of the rows [first_row, end_row).
+PooledVector<std::uint32_t> counts_of(const RowOffsets& offsets, std::uint32_t first_row,
+                                      std::uint32_t end_row) {
+  PooledVector<std::uint32_t> counts(end_row - first_row);
+  if (const auto* const listed = offsets.listed()) {
+    const auto& rows = listed->rows;
+    const auto from = std::ranges::lower_bound(rows, first_row) - rows.begin();
+    for (auto i = static_cast<std::size_t>(from); i < rows.size() && rows[i] < end_row; ++i) {
+      counts[rows[i] - first_row] = listed->offsets[i + 1] - listed->offsets[i];
+    }
+    return counts;
+  }
+  const auto* const dense = offsets.data() + first_row;
+  for (std::uint32_t i = 0; i < counts.size(); ++i) {
+    counts[i] = dense[i + 1] - dense[i];
+  }
+  return counts;
+}
+
 /// One hop along one edge type: neighbours per frontier node, their original ids, and the data of
 /// edges that there are.
 void add_hop(DigestBuilder& digest, const Batch& batch, const BatchEdges& edges,
              std::uint32_t hop) {
   const std::uint32_t first_row = edges.row_begin[hop];
   const std::uint32_t end_row = edges.row_begin[hop + 1];
-  PooledVector<std::uint32_t> counts;
-  counts.reserve(end_row - first_row);
-  for (std::uint32_t row = first_row; row < end_row; ++row) {
-    counts.push_back(edges.offsets[row + 1] - edges.offsets[row]);
-  }
+  const auto counts = counts_of(edges.offsets, first_row, end_row);
   digest.add_array(std::span<const std::uint32_t>(counts));
-  const std::uint32_t first = edges.offsets[first_row];
-  const std::uint32_t size = edges.offsets[end_row] - first;
+  const std::uint32_t first = edges.offsets.before(first_row);
+  const std::uint32_t size = edges.offsets.before(end_row) - first;
   add_originals(digest, batch.rows[raw(edges.source_type)],
                 std::span(edges.sources).subspan(first, size));
   each_stored_datum(

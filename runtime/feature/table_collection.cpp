@@ -71,9 +71,9 @@ void TableCollection::add_edges(const PartitionBook& book, const SampledBatch& s
   TROUPE_ASSERT(edges.entries.size() == edges.sources.size(), "entry numbers, edges of a type",
                 edges.entries.size(), edges.sources.size(), wanted.table.type);
   const auto& ids = sampled.nodes[raw(edges.destination_type)].ids;
-  sampled.each_row(edges, [&](std::uint32_t node, std::uint32_t row) {
+  sampled.each_row(edges, [&](std::uint32_t node, std::uint32_t first, std::uint32_t end) {
     const auto owner = book.owner(edges.destination_type, ids[node]);
-    for (auto at = edges.offsets[row]; at < edges.offsets[row + 1]; ++at) {
+    for (auto at = first; at < end; ++at) {
       add(owner, wanted, edges.entries[at], at);
     }
   });

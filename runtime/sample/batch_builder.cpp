@@ -1,6 +1,7 @@
 #include "runtime/sample/batch_builder.hpp"
 
 #include "runtime/base/assert.hpp"
+#include "runtime/graph/list_index.hpp"
 #include "runtime/sample/batch_builder_state.hpp"
 #include "runtime/sample/subgraph/bidirectional.hpp"
 
@@ -63,9 +64,9 @@ void BatchBuilder::State::begin(BatchKey key, const BatchSeeds& seeds) {
     const bool in = options->dir == EdgeDir::in;
     batch.edges[e].destination_type = in ? type.destination : type.source;
     batch.edges[e].source_type = in ? type.source : type.destination;
-    batch.edges[e].offsets = {0};
     batch.edges[e].row_begin = {0};
   }
+  choose_listed();
 
   for (std::size_t type = 0; type < batch.nodes.size(); ++type) {
     const auto expected = with_numbers(type, [](auto& numbers) { return numbers.expected(); });
@@ -100,9 +101,34 @@ void BatchBuilder::State::number_seeds(const BatchSeeds& seeds) {
   }
 }
 
+/// Where many edge types end at a node type, most of its nodes have edges of few of them.
+void BatchBuilder::State::choose_listed() {
+  std::vector<std::size_t> followed(batch.nodes.size());
+  for (std::size_t e = 0; e < batch.edges.size(); ++e) {
+    followed[raw(batch.edges[e].destination_type)] += is_sampled(options->fanout, e) ? 1U : 0U;
+  }
+  listed.resize(batch.edges.size());
+  for (auto& edges : batch.edges) {
+    const bool many = followed[raw(edges.destination_type)] >= many_edge_types;
+    lists_rows.push_back(many);
+    edges.offsets = {0};
+  }
+}
+
+/// All hops are over: the rows of edge types are complete.
+void BatchBuilder::State::end_rows() {
+  for (std::size_t e = 0; e < batch.edges.size(); ++e) {
+    if (lists_rows[e]) {
+      auto& edges = batch.edges[e];
+      edges.offsets = RowOffsets(edges.row_begin.back(), std::exchange(listed[e], {}));
+    }
+  }
+}
+
 /// All hops are over.
 /// \returns whether edges among the nodes are to be requested
 bool BatchBuilder::State::close() {
+  end_rows();
   if (options->subgraph == Subgraph::bidirectional) {
     add_reverse_edges(batch, graph, options->reverse_of);
     hop = batch.hops;
@@ -124,6 +150,7 @@ Status BatchBuilder::State::go_on() {
   questions.clear();
   nodes_at.assign(batch.nodes.size(), {});
   trees_at.assign(batch.nodes.size(), {});
+  positions_at.assign(batch.nodes.size(), {});
   share_at.assign(batch.edges.size(), {});
   if (hop == batch.hops && !close()) {
     return ok_status();

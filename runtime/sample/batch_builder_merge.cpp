@@ -10,25 +10,6 @@
 #include <utility>
 
 namespace troupe {
-namespace {
-
-constexpr std::size_t longest_run = std::size_t{1} << 20;  // entries
-
-/// Appends the data of some edges of an answer.
-void add_edge_data(BatchEdges& edges, const HopSectionView& answer, std::size_t first,
-                   std::size_t count) {
-  each_edge_datum(
-      [first, count]<class T>(PooledVector<T>& to, auto values) {
-        if (!values.empty()) {
-          std::ranges::transform(values.subspan(first, count), std::back_inserter(to),
-                                 [](auto value) { return static_cast<T>(value); });
-        }
-      },
-      edges, answer);
-}
-
-}  // namespace
-
 Status BatchBuilder::State::take_section(FrontierShare& share, const HopSectionView& answer,
                                          std::shared_ptr<const HopReply> reply) {
   const auto edge_type = raw(share.edge_type());
@@ -81,8 +62,23 @@ Status BatchBuilder::State::take_reply(std::uint32_t number,
   return open == 0 ? merge_hop() : ok_status();
 }
 
+void BatchBuilder::State::add_edge_data(BatchEdges& edges, const HopSectionView& answer,
+                                        std::size_t first, std::size_t count) {
+  each_edge_datum(
+      [first, count]<class T>(PooledVector<T>& to, auto values) {
+        if (!values.empty()) {
+          std::ranges::transform(values.subspan(first, count), std::back_inserter(to),
+                                 [](auto value) { return static_cast<T>(value); });
+        }
+      },
+      edges, answer);
+}
+
 /// Numbers the neighbors of a run and adds their edges.
 Status BatchBuilder::State::merge_entries(std::size_t edge_type, const Run& run) {
+  if (run.count == 0) {
+    return ok_status();
+  }
   BatchEdges& edges = batch.edges[edge_type];
   const auto node_type = raw(edges.source_type);
   auto& ids = batch.nodes[node_type].ids;
@@ -124,8 +120,9 @@ Status BatchBuilder::State::merge_shares(std::size_t edge_type) {
   const auto& at = share_at[edge_type];
   PooledVector<IdT> neighbours(received[edge_type] - edges.sources.size());
   IdT* out = neighbours.data();
-  std::uint32_t offset = edges.offsets.back();
-  edges.offsets.reserve(edges.offsets.size() + places.size());
+  auto& offsets = edges.offsets.edit();
+  std::uint32_t offset = offsets.back();
+  offsets.reserve(offsets.size() + places.size());
   for (const auto place : places) {
     shares[at[place]].next_node(
         [&](const HopSectionView& answer, std::size_t first, std::uint32_t count) {
@@ -138,9 +135,9 @@ Status BatchBuilder::State::merge_shares(std::size_t edge_type) {
           out += count;
           offset += count;
         });
-    edges.offsets.push_back(offset);
+    offsets.push_back(offset);
   }
-  edges.row_begin.push_back(static_cast<std::uint32_t>(edges.offsets.size() - 1));
+  edges.row_begin.push_back(static_cast<std::uint32_t>(offsets.size() - 1));
   HopSectionView ordered;
   ordered.neighbours = std::span<const IdT>(neighbours);
   return merge_answer(edge_type, ordered);
@@ -152,29 +149,33 @@ const HopSectionView* BatchBuilder::State::whole_answer(std::size_t edge_type) c
   const auto only = std::ranges::find_if(places, [](auto share) { return share != nothing; });
   const auto* const answer = only == places.end() ? nullptr : shares[*only].whole_answer();
   const auto nodes = asked[raw(batch.edges[edge_type].destination_type)].size();
-  return answer != nullptr && answer->counts.size() == nodes ? answer : nullptr;
+  return answer != nullptr && answer->nodes == nodes ? answer : nullptr;
 }
 
 /// The same as merge() if one answer has all lists, without a step for each node.
 /// \returns false: nothing was merged
 Result<bool> BatchBuilder::State::merge_whole(std::size_t edge_type) {
   const auto* const answer = options->disjoint ? nullptr : whole_answer(edge_type);
-  if (answer == nullptr) {
+  if (answer == nullptr || answer->places) {
     return false;
   }
   BatchEdges& edges = batch.edges[edge_type];
-  const auto before = edges.offsets.size();
-  edges.offsets.resize(before + answer->counts.size());
+  auto& offsets = edges.offsets.edit();
+  const auto before = offsets.size();
+  offsets.resize(before + answer->counts.size());
   std::inclusive_scan(answer->counts.begin(), answer->counts.end(),
-                      edges.offsets.begin() + static_cast<std::ptrdiff_t>(before), std::plus{},
-                      edges.offsets[before - 1]);
+                      offsets.begin() + static_cast<std::ptrdiff_t>(before), std::plus{},
+                      offsets[before - 1]);
   TROUPE_RETURN_IF_ERROR(merge_answer(edge_type, *answer));
-  edges.row_begin.push_back(static_cast<std::uint32_t>(edges.offsets.size() - 1));
+  edges.row_begin.push_back(static_cast<std::uint32_t>(offsets.size() - 1));
   return true;
 }
 
 /// Puts the answers along one edge type in frontier order and numbers the nodes that are new.
 Status BatchBuilder::State::merge(std::size_t edge_type) {
+  if (lists_rows[edge_type]) {
+    return merge_listed(edge_type);
+  }
   TROUPE_ASSIGN_OR_RETURN(const bool merged, merge_whole(edge_type));
   if (merged) {
     return ok_status();
@@ -186,7 +187,8 @@ Status BatchBuilder::State::merge(std::size_t edge_type) {
                                                        : merge_shares<std::uint64_t>(edge_type);
   }
   const auto& places = asked[raw(edges.destination_type)];
-  edges.offsets.reserve(edges.offsets.size() + places.size());
+  auto& offsets = edges.offsets.edit();
+  offsets.reserve(offsets.size() + places.size());
   edges.sources.reserve(received[edge_type]);
   const auto& trees = batch.nodes[raw(edges.destination_type)].trees;
   const auto first_node = frontier(edges.destination_type).begin;
@@ -197,7 +199,7 @@ Status BatchBuilder::State::merge(std::size_t edge_type) {
       status = merge_entries(edge_type, run);
     }
   };
-  std::uint32_t offset = edges.offsets.back();
+  std::uint32_t offset = offsets.back();
   for (std::size_t i = 0; i < places.size() && !at.empty(); ++i) {
     const std::uint32_t tree = trees[first_node + i];
     shares[at[places[i]]].next_node(
@@ -209,12 +211,12 @@ Status BatchBuilder::State::merge(std::size_t edge_type) {
           run.count += count;
           offset += count;
         });
-    edges.offsets.push_back(offset);
+    offsets.push_back(offset);
   }
   number_run();
   TROUPE_RETURN_IF_ERROR(status);
-  edges.offsets.resize(edges.row_begin.back() + places.size() + 1, edges.offsets.back());
-  edges.row_begin.push_back(static_cast<std::uint32_t>(edges.offsets.size() - 1));
+  offsets.resize(edges.row_begin.back() + places.size() + 1, offsets.back());
+  edges.row_begin.push_back(static_cast<std::uint32_t>(offsets.size() - 1));
   return ok_status();
 }
 
@@ -223,28 +225,25 @@ Status BatchBuilder::State::merge_induced(std::size_t edge_type) {
   BatchEdges edges;
   edges.destination_type = batch.edges[edge_type].destination_type;
   edges.source_type = batch.edges[edge_type].source_type;
-  const auto& places = asked[raw(edges.destination_type)];
+  const auto rows = static_cast<std::uint32_t>(asked[raw(edges.destination_type)].size());
   const auto& trees = batch.nodes[raw(edges.destination_type)].trees;
-  const auto& at = share_at[edge_type];
   const auto& nodes = induced[raw(edges.source_type)];
-  edges.offsets.reserve(places.size() + 1);
-  edges.offsets.push_back(0);
-  Status status = ok_status();
-  for (std::size_t i = 0; i < places.size(); ++i) {
-    if (!at.empty()) {
-      shares[at[places[i]]].next_node([&](const HopSectionView& answer, std::size_t first,
-                                          std::uint32_t count) {
-        if (status.ok()) {
-          status =
-              add_induced({answer, first, count, options->disjoint ? trees[i] : 0}, nodes, edges);
-        }
-      });
+  ListedRows with_edges;
+  for (const auto& [position, count, first, answer] : lists_of(edge_type)) {
+    const auto before = edges.sources.size();
+    TROUPE_RETURN_IF_ERROR(add_induced(
+        {*answer, first, count, options->disjoint ? trees[position] : 0}, nodes, edges));
+    if (const auto added = edges.sources.size() - before; added > 0) {
+      with_edges.add(position, static_cast<std::uint32_t>(added));
     }
-    edges.offsets.push_back(static_cast<std::uint32_t>(edges.sources.size()));
   }
-  edges.row_begin = {0, static_cast<std::uint32_t>(places.size())};
+  edges.offsets = RowOffsets(rows, std::move(with_edges));
+  if (!lists_rows[edge_type]) {
+    edges.offsets = edges.offsets.dense();
+  }
+  edges.row_begin = {0, rows};
   batch.edges[edge_type] = std::move(edges);
-  return status;
+  return ok_status();
 }
 
 Status BatchBuilder::State::merge_hop() {

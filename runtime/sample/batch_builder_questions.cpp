@@ -37,10 +37,16 @@ void BatchBuilder::State::group_frontier(std::size_t node_type) {
   }
   auto& trees = trees_at[node_type];
   trees.resize(places());
+  auto& positions = positions_at[node_type];
+  const bool shared = std::ranges::count(sizes, std::size_t{0}) + 1 < std::ssize(sizes);
+  positions.resize(shared && (closing || lists_rows_at(node_type)) ? places() : 0);
   for (std::size_t i = 0; i < asked[node_type].size(); ++i) {
     at[asked[node_type][i]].push_back(nodes[first + i]);
     if (options->disjoint) {
       trees[asked[node_type][i]].push_back(batch.nodes[node_type].trees[first + i]);
+    }
+    if (!positions.empty()) {
+      positions[asked[node_type][i]].push_back(static_cast<std::uint32_t>(i));
     }
   }
 }
@@ -145,7 +151,5 @@ StreamKey BatchBuilder::State::key_of(std::size_t edge_type) const {
                      .epoch = batch.key.stream_epoch(),
                      .batch = batch.key.number});
 }
-
-/// Takes what a reply says along one edge type.
 
 }  // namespace troupe

@@ -43,11 +43,17 @@ struct BatchBuilder::State {
   std::vector<PooledVector<std::uint32_t>> asked;
   /// [node type][place]; empty for types that no edge type asks for
   std::vector<std::vector<PooledVector<NodeId>>> nodes_at;
+  /// As nodes_at: their positions in the frontier, where they are needed; empty where one place is
+  /// asked for all
+  std::vector<std::vector<PooledVector<std::uint32_t>>> positions_at;
   std::vector<std::vector<PooledVector<std::uint32_t>>> trees_at;  ///< As nodes_at, if disjoint
   PooledVector<std::int64_t> tree_times;           ///< [seeds], or empty without times
   std::vector<std::vector<std::size_t>> share_at;  ///< [edge type][place] -> share, or `nothing`
   std::vector<std::uint64_t> received;             ///< edges so far, by edge type
-  std::shared_ptr<const Exclusions> excluded;      ///< Null: no edges
+  std::vector<bool>
+      lists_rows;  ///< By edge type: only its rows with edges are kept (row_offsets.hpp)
+  std::vector<ListedRows> listed;              ///< By edge type, until the hops are over
+  std::shared_ptr<const Exclusions> excluded;  ///< Null: no edges
   /// After the last hop: all edges among the nodes are requested.
   bool closing = false;
   std::vector<InducedNodes> induced;  ///< By node type, while closing
@@ -99,6 +105,15 @@ struct BatchBuilder::State {
     return false;
   }
   std::size_t places() const { return list_places.count(); }
+  /// Whether only rows with edges are kept along the edge types that end at a node type.
+  bool lists_rows_at(std::size_t node_type) const {
+    for (std::size_t e = 0; e < batch.edges.size(); ++e) {
+      if (raw(batch.edges[e].destination_type) == node_type) {
+        return lists_rows[e];
+      }
+    }
+    return false;
+  }
 
   void begin(BatchKey key, const BatchSeeds& seeds);
   void number_seeds(const BatchSeeds& seeds);
@@ -114,7 +129,11 @@ struct BatchBuilder::State {
   auto with_numbers(std::size_t type, F&& f) {
     return options->disjoint ? f(scratch->numbers_in_trees[type]) : f(scratch->numbers[type]);
   }
+  /// Appends the data of some edges of an answer.
+  static void add_edge_data(BatchEdges& edges, const HopSectionView& answer, std::size_t first,
+                            std::size_t count);
   /// Entries of an answer that lie one after the other, in disjoint batches of one tree.
+  static constexpr std::size_t longest_run = std::size_t{1} << 20;
   struct Run {
     const HopSectionView* answer = nullptr;
     std::size_t first = 0;
@@ -131,6 +150,19 @@ struct BatchBuilder::State {
   }
   Status merge_entries(std::size_t edge_type, const Run& run);
   Status merge_answer(std::size_t edge_type, const HopSectionView& answer);
+  /// Entries of an answer that a node of the frontier got.
+  struct ListOf {
+    std::uint32_t position;
+    std::uint32_t count;
+    std::size_t first;
+    const HopSectionView* answer;
+  };
+  PooledVector<ListOf> lists_of(std::size_t edge_type) const;
+  Status merge_lists(std::size_t edge_type, const PooledVector<ListOf>& lists);
+  Status merge_trees(std::size_t edge_type, const PooledVector<ListOf>& lists);
+  Status merge_listed(std::size_t edge_type);
+  void choose_listed();
+  void end_rows();
   const HopSectionView* whole_answer(std::size_t edge_type) const;
   Result<bool> merge_whole(std::size_t edge_type);
   template <class IdT>

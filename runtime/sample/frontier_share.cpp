@@ -15,9 +15,9 @@ Error corrupt(const FrontierShare& share, const std::string& what) {
 /// Sizes against the question.
 Status check_sizes(const FrontierShare& share, const HopSectionView& answer, EdgeData expected) {
   const std::size_t asked = share.missing().size();
-  if (answer.counts.empty() || answer.counts.size() > asked) {
-    return corrupt(share, fmt::format("expected answers for 1 to {} nodes, got {}", asked,
-                                      answer.counts.size()));
+  if (answer.nodes == 0 || answer.nodes > asked) {
+    return corrupt(share,
+                   fmt::format("expected answers for 1 to {} nodes, got {}", asked, answer.nodes));
   }
   return try_each_edge_datum(
       [&](bool its, const auto& values, std::string_view name) -> Status {
@@ -33,15 +33,17 @@ Status check_sizes(const FrontierShare& share, const HopSectionView& answer, Edg
 /// Counts against the fanout, and the resume position against the counts: every answer covers more of
 /// the question.
 Status check_counts(const FrontierShare& share, const HopSectionView& answer, std::int32_t fanout) {
-  const auto most = std::ranges::max(answer.counts);
+  const auto most = answer.counts.empty() ? 0 : std::ranges::max(answer.counts);
   if (fanout != all_neighbours && most > static_cast<std::uint32_t>(fanout)) {
     return corrupt(share, fmt::format("expected at most {} neighbours, got {}", fanout, most));
   }
   if (answer.resume_position == 0) {
     return ok_status();
   }
-  const std::uint64_t before = answer.counts.size() == 1 ? share.resume_position() : 0;
-  const std::uint64_t last = answer.counts.back();
+  const std::uint64_t before = answer.nodes == 1 ? share.resume_position() : 0;
+  const bool has_last =
+      !answer.places || (!answer.places->empty() && answer.places->back() == answer.nodes - 1);
+  const std::uint64_t last = has_last ? answer.counts.back() : 0;
   if (fanout != all_neighbours || last == 0 || answer.resume_position != before + last) {
     return corrupt(share, fmt::format("cannot go on at position {}: {} entries after {}, fanout {}",
                                       answer.resume_position, last, before, fanout));
@@ -81,7 +83,7 @@ Status FrontierShare::take(HopSectionView answer, std::shared_ptr<const HopReply
   TROUPE_RETURN_IF_ERROR(check_ids(*this, answer, expected.end));
   TROUPE_RETURN_IF_ERROR(check_entries(*this, answer, expected.entries));
   resume_position_ = answer.resume_position;
-  covered_ += answer.counts.size() - (answer.resume_position != 0 ? 1 : 0);
+  covered_ += answer.nodes - (answer.resume_position != 0 ? 1 : 0);
   answers_.push_back({answer, std::move(reply)});
   return ok_status();
 }

@@ -56,14 +56,31 @@ class FrontierShare {
   void next_node(F&& f) {
     for (bool cut = true; cut;) {
       const HopSectionView& answer = answers_[at_.answer].view;
-      const std::uint32_t count = answer.counts[at_.node];
+      const std::uint32_t count = next_count(answer);
       f(answer, at_.entry, count);
       at_.entry += count;
       cut = false;
-      if (++at_.node == answer.counts.size()) {
+      if (++at_.node == answer.nodes) {
         cut = answer.resume_position != 0;
-        at_ = {at_.answer + 1, 0, 0};
+        at_ = {.answer = at_.answer + 1};
       }
+    }
+  }
+  /// Calls `f(place, answer, first, count)` for the entries of every node that has some, by place in the
+  /// share's nodes, in each answer that has some: ascending.
+  /// \requires complete(); instead of next_node()
+  template <class F>
+  void each_list(F&& f) const {
+    std::size_t first_node = 0;
+    for (const auto& [answer, reply] : answers_) {
+      std::size_t entry = 0;
+      for (std::size_t i = 0; i < answer.counts.size(); ++i) {
+        if (const std::uint32_t count = answer.counts[i]; count > 0) {
+          f(first_node + (answer.places ? (*answer.places)[i] : i), answer, entry, count);
+          entry += count;
+        }
+      }
+      first_node += answer.nodes - (answer.resume_position != 0 ? 1 : 0);
     }
   }
 
@@ -76,7 +93,16 @@ class FrontierShare {
     std::size_t answer = 0;
     std::size_t node = 0;
     std::size_t entry = 0;
+    std::size_t listed = 0;  ///< Nodes before it that the answer lists
   };
+
+  std::uint32_t next_count(const HopSectionView& answer) {
+    if (!answer.places) {
+      return answer.counts[at_.node];
+    }
+    const bool here = at_.listed < answer.counts.size() && (*answer.places)[at_.listed] == at_.node;
+    return here ? answer.counts[at_.listed++] : 0;
+  }
 
   PartId part_;
   EdgeTypeId edge_type_;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <functional>
 #include <numeric>
 #include <string_view>
 
@@ -33,6 +34,23 @@ Status cut_edge_data(const HopReply& reply, std::span<HopSectionView> views,
   return bytes.finish();
 }
 
+/// \errors data_corruption: listed places that do not rise, or that no covered node has; a listed node
+///   without neighbors
+Status check_listed(const HopSectionView& view, std::string_view message) {
+  const auto& places = *view.places;
+  const auto bad = std::ranges::adjacent_find(places, std::ranges::greater_equal());
+  if (bad != places.end() || (!places.empty() && places.back() >= view.nodes)) {
+    return Error(Errc::data_corruption,
+                 fmt::format("{}: expected listed places that rise below {}, found {}", message,
+                             view.nodes, bad == places.end() ? places.back() : *bad));
+  }
+  if (std::ranges::find(view.counts, 0U) != view.counts.end()) {
+    return Error(Errc::data_corruption,
+                 fmt::format("{}: expected listed nodes with neighbors, found 0", message));
+  }
+  return ok_status();
+}
+
 }  // namespace
 
 std::uint64_t HopRequest::num_nodes() const {
@@ -46,6 +64,7 @@ std::uint64_t HopRequest::num_nodes() const {
 Result<std::vector<HopSectionView>> sections_of(const HopReply& reply) {
   constexpr std::string_view message = "hop reply";
   SectionCutter<std::uint32_t> counts(reply.counts, message, "counts");
+  SectionCutter<std::uint32_t> places(reply.places, message, "listed places");
   SectionCutter<std::byte> ids(reply.neighbours.bytes, message, "bytes of ids");
   std::vector<HopSectionView> views;
   views.reserve(reply.sections.size());
@@ -58,7 +77,12 @@ Result<std::vector<HopSectionView>> sections_of(const HopReply& reply) {
     auto& view = views.emplace_back();
     view.resume_position = section.resume_position;
     view.edge_data = section.edge_data;
-    TROUPE_ASSIGN_OR_RETURN(view.counts, counts.take(section.nodes));
+    view.nodes = section.nodes;
+    TROUPE_ASSIGN_OR_RETURN(view.counts, counts.take(section.listed.value_or(section.nodes)));
+    if (section.listed) {
+      TROUPE_ASSIGN_OR_RETURN(view.places, places.take(*section.listed));
+      TROUPE_RETURN_IF_ERROR(check_listed(view, message));
+    }
     const std::uint64_t its_edges =
         std::accumulate(view.counts.begin(), view.counts.end(), std::uint64_t{0});
     // One id more than there can be is as wrong as any number, and its bytes can be counted.
@@ -67,6 +91,7 @@ Result<std::vector<HopSectionView>> sections_of(const HopReply& reply) {
     view.neighbours = {bytes, section.width_bytes};
   }
   TROUPE_RETURN_IF_ERROR(counts.finish());
+  TROUPE_RETURN_IF_ERROR(places.finish());
   TROUPE_RETURN_IF_ERROR(ids.finish());
   TROUPE_RETURN_IF_ERROR(cut_edge_data(reply, views, message));
   return views;

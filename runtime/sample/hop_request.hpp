@@ -77,10 +77,15 @@ struct HopReply {
     /// this first_position.
     std::uint64_t resume_position = 0;
     EdgeData edge_data{};  ///< As requested
+    /// Where few of the covered nodes have neighbors: number of those, which `counts` and `places` are
+    /// about.
+    std::optional<std::uint64_t> listed = std::nullopt;
   };
   std::vector<Section> sections;
-  PooledVector<std::uint32_t> counts;  ///< [covered nodes], section after section
-  Segment neighbours;                  ///< Global ids; each section begins at a multiple of 8 bytes
+  PooledVector<std::uint32_t> counts;  ///< [covered nodes, or listed ones], section after section
+  PooledVector<std::uint32_t>
+      places;          ///< [listed nodes] of each section, ascending, in its frontier
+  Segment neighbours;  ///< Global ids; each section begins at a multiple of 8 bytes
   /// u64 original edge ids, then u64 entry numbers, then i64 times, then f32 weights; of each those of
   /// the sections that have it, an element for each neighbor.
   Segment edge_data;
@@ -88,8 +93,10 @@ struct HopReply {
 
 /// One section of a reply. Borrowed.
 struct HopSectionView {
-  std::span<const std::uint32_t> counts;
-  IdSpan neighbours;  ///< [sum of counts]
+  std::uint64_t nodes = 0;                               ///< Covered
+  std::span<const std::uint32_t> counts;                 ///< [nodes], or of `places`
+  std::optional<std::span<const std::uint32_t>> places;  ///< Of the nodes with neighbors, if listed
+  IdSpan neighbours;                                     ///< [sum of counts]
   EdgeData edge_data{};
   std::span<const std::uint64_t> edge_ids;  ///< [sum of counts], or empty
   std::span<const std::uint64_t> entries;   ///< likewise

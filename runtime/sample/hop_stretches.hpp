@@ -16,6 +16,7 @@
 #include <span>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 
 namespace troupe {
 
@@ -36,7 +37,7 @@ struct ListNeeds {
 template <class Rows>
 class HopStretches {
  public:
-  HopStretches(const Part& part, const HopRequest& request, const HopSection& section,
+  HopStretches(const Part& part, const HopRequest& request, const HopSection& section, Rows rows,
                ListNeeds needs)
       : part_(part),
         section_(section),
@@ -44,21 +45,43 @@ class HopStretches {
         trees_(request.frontiers[section.frontier].trees),
         times_(request.frontiers[section.frontier].times),
         time_rule_(request.time),
-        rows_(part, request.frontiers[section.frontier].node_type, section.edge_type, request.dir),
-        left_out_(part, section, request.dir, rows_.lists),
+        rows_(std::move(rows)),
+        left_out_(excluded(),
+                  part.nodes_of(part.edges_of(section.edge_type).neighbour_type(request.dir)),
+                  rows_.lists),
         dir_(request.dir),
         needs_(needs) {}
 
   std::span<const NodeId> frontier() const { return frontier_; }
+  /// Nodes whose lists are taken from: of the frontier, or of those that have a list with entries.
+  std::size_t size() const {
+    if constexpr (Rows::indexed) {
+      return rows_.at.size();
+    } else {
+      return frontier_.size();
+    }
+  }
+  /// In the frontier, of the node at a place among these.
+  std::size_t place(std::size_t at) const {
+    if constexpr (Rows::indexed) {
+      return rows_.at[at].place;
+    } else {
+      return at;
+    }
+  }
   const NeighbourLists& lists() const { return rows_.lists; }
   LeftOut& left_out() { return left_out_; }
   const LeftOut& left_out() const { return left_out_; }
-  std::uint32_t tree(std::size_t at) const { return trees_.empty() ? 0 : trees_[at]; }
+  std::uint32_t tree(std::size_t at) const { return trees_.empty() ? 0 : trees_[place(at)]; }
   /// Whether times limit what is taken: not along edges without them.
   bool limited() const { return !times_.empty() && !rows_.lists.times.empty(); }
   /// First entry of the list of a node that take() or short_lists() saw.
   std::uint64_t begin_of(std::size_t at) const {
-    return rows_.lists.offsets[rows_.row(frontier_[at])];
+    if constexpr (Rows::indexed) {
+      return rows_.at[at].begin;
+    } else {
+      return rows_.lists.offsets[rows_.row(frontier_[at])];
+    }
   }
 
   /// \errors failed_precondition: the part has not what the section needs; invalid_argument: lists of
@@ -118,7 +141,7 @@ class HopStretches {
   /// that.
   void fetch(std::size_t first) const {
     constexpr std::size_t cached_bytes = std::size_t{256} << 10;
-    if (rows_.lists.offsets.size_bytes() <= cached_bytes) {
+    if (Rows::indexed || rows_.lists.offsets.size_bytes() <= cached_bytes) {
       return;
     }
     for (std::size_t i = first; i < std::min(first + hop_group, frontier_.size()); ++i) {
@@ -133,8 +156,10 @@ class HopStretches {
   /// \errors invalid_argument: a node that the part does not own, or has no list of; a first position
   ///   behind its list; unimplemented: a list of 2^32 neighbors or more
   Status take(std::size_t first, std::span<Stretch> group) {
-    const auto nodes = frontier_.subspan(first, group.size());
-    if (!find_lists(nodes, group)) {
+    if constexpr (Rows::indexed) {
+      find_indexed(first, group);
+    } else if (const auto nodes = frontier_.subspan(first, group.size());
+               !find_lists(nodes, group)) {
       return refused(nodes);
     }
     for (std::size_t i = 0; i < group.size(); ++i) {
@@ -158,7 +183,14 @@ class HopStretches {
     constexpr std::size_t side_by_side = 16;
     std::uint64_t longest = most + 1;
     std::uint64_t sum = 0;
-    if constexpr (std::is_same_v<Rows, OwnedRows>) {
+    if constexpr (Rows::indexed) {
+      longest = !needs_.entries && plain(first, degrees.size()) ? 0 : most + 1;
+      for (std::size_t i = 0; i < degrees.size() && longest <= most; ++i) {
+        degrees[i] = rows_.at[first + i].entries;
+        longest = std::max<std::uint64_t>(longest, degrees[i]);
+        sum += degrees[i];
+      }
+    } else if constexpr (std::is_same_v<Rows, OwnedRows>) {
       longest = !needs_.entries && plain(first, degrees.size()) ? 0 : most + 1;
       // A few lists at a time: most graphs have long ones among the first, which end the attempt.
       for (std::size_t i = 0; i < degrees.size() && longest <= most; i += side_by_side) {
@@ -188,11 +220,20 @@ class HopStretches {
       stretch.weight_sums = &rows_.lists.weight_sums[begin];
       stretch.sum_before = begin == 0 ? 0 : rows_.lists.weight_sums[begin - 1];
     } else {
+      stretch.weight_sums = nullptr;
       stretch.aliases = &rows_.lists.aliases[begin];
     }
   }
 
  private:
+  std::span<const ExcludedEdges> excluded() const {
+    if constexpr (Rows::indexed) {
+      return rows_.excluded;
+    } else {
+      return section_.excluded;
+    }
+  }
+
   /// Whether the lists of a group are taken from as they lie: no times, nothing excluded or skipped.
   bool plain(std::size_t first, std::size_t nodes) const {
     return !limited() && rows_.count() > 0 && (first > 0 || section_.first_position == 0) &&
@@ -223,6 +264,17 @@ class HopStretches {
     return highest_row <= last_row && highest_degree <= std::numeric_limits<std::uint32_t>::max();
   }
 
+  /// The same of lists that an index found.
+  void find_indexed(std::size_t first, std::span<Stretch> group) const {
+    for (std::size_t i = 0; i < group.size(); ++i) {
+      const ListAt& list = rows_.at[first + i];
+      const NodeId node = frontier_[list.place];
+      group[i].original_id = rows_.original_id(node, rows_.row(node));
+      group[i].first_entry = list.begin;
+      group[i].entries = list.entries;
+    }
+  }
+
   /// What is wrong with the first of the nodes that is refused.
   Error refused(std::span<const NodeId> nodes) const {
     const auto bad = std::ranges::find_if_not(nodes, [&](NodeId node) { return rows_.has(node); });
@@ -243,7 +295,7 @@ class HopStretches {
     search_.begin(time_rule_);
     for (std::size_t i = 0; i < group.size(); ++i) {
       search_.add(rows_.lists.times.subspan(group[i].first_entry, group[i].entries),
-                  times_[first + i]);
+                  times_[place(first + i)]);
     }
     search_.search();
     for (std::size_t i = 0; i < group.size(); ++i) {
@@ -265,7 +317,7 @@ class HopStretches {
       if (skipped > left) {
         return sampling_refused(part_, Errc::invalid_argument,
                                 fmt::format("first position {} of node {} of degree {}", skipped,
-                                            raw(frontier_[first + i]), left));
+                                            raw(frontier_[place(first + i)]), left));
       }
       if (needs_.entries) {
         stretch.excluded = excluded;
@@ -284,7 +336,7 @@ class HopStretches {
   std::span<const std::uint32_t> trees_;
   std::span<const std::int64_t> times_;
   TimeRule time_rule_;
-  const Rows rows_;
+  Rows rows_;
   LeftOut left_out_;
   EdgeDir dir_;
   ListNeeds needs_;

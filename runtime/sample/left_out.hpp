@@ -39,9 +39,11 @@ class TruePositions {
 /// Threads:   one at a time. Borrows its arguments
 class LeftOut {
  public:
-  LeftOut(const Part& part, const HopSection& section, EdgeDir dir, const NeighbourLists& lists)
-      : excluded_(section.excluded),
-        search_(part.nodes_of(part.edges_of(section.edge_type).neighbour_type(dir)), lists) {}
+  /// \param excluded    ascending
+  /// \param neighbours  nodes of the neighbors' type
+  LeftOut(std::span<const ExcludedEdges> excluded, const PartNodes& neighbours,
+          const NeighbourLists& lists)
+      : excluded_(excluded), search_(neighbours, lists) {}
 
   /// Whether nothing is left out of the lists of the places below `end` that find() has not seen.
   bool nothing_before(std::size_t end) const {

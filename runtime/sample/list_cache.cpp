@@ -213,8 +213,9 @@ bool ListCacheBuilder::add(const ListPiece& piece, const SampledBatch& batch,
     const auto& sampled = batch.edges[e];
     const auto& ids = batch.nodes[raw(type.neighbour_type(fetch_->dir))].ids;
     const auto before = edges.neighbours.size();
+    const auto& offsets = sampled.offsets.dense();
     for (std::size_t i = 1; i <= original_ids.size(); ++i) {
-      edges.offsets.push_back(before + sampled.offsets[i]);
+      edges.offsets.push_back(before + offsets[i]);
     }
     for (const auto source : sampled.sources) {
       edges.neighbours.push_back(raw(ids[source]));

@@ -30,28 +30,72 @@ LayerBlock layer_block(const SampledBatch& batch, std::uint32_t layer, std::uint
   return edge_block(batch, EdgeTypeId{0}, layer, layers);
 }
 
-LayerBlock edge_block(const SampledBatch& batch, EdgeTypeId type, std::uint32_t layer,
-                      std::uint32_t layers) {
+namespace {
+
+/// A block without its offsets, and the rows of the batch that it takes.
+struct BlockRows {
+  LayerBlock block;
+  std::uint32_t first_row = 0;
+};
+
+BlockRows block_rows(const SampledBatch& batch, EdgeTypeId type, std::uint32_t layer,
+                     std::uint32_t layers) {
   const auto& edges = batch.edges[raw(type)];
+  const auto& destinations = batch.nodes[raw(edges.destination_type)].hop_end;
+  const auto& sources = batch.nodes[raw(edges.source_type)].hop_end;
+  BlockRows rows;
+  rows.block.sources = edges.sources;
+  rows.block.weights = edges.weights;
   if (batch.subgraph != Subgraph::directional) {
-    const auto& ends = batch.nodes[raw(edges.destination_type)].hop_end;
-    const std::uint32_t rows = layer + 1 == layers ? ends.front() : ends.back();
-    return {.num_dst = rows,
-            .num_src = batch.nodes[raw(edges.source_type)].hop_end.back(),
-            .offsets = std::span(edges.offsets).first(rows + std::size_t{1}),
-            .sources = edges.sources,
-            .weights = edges.weights};
+    rows.block.num_dst = layer + 1 == layers ? destinations.front() : destinations.back();
+    rows.block.num_src = sources.back();
+    return rows;
   }
   TROUPE_ASSERT(layer < layers && layers <= batch.hops, "layer, layers, hops", layer, layers,
                 batch.hops);
   const std::uint32_t hop = layers - 1 - layer;  // the last layer works on the seeds: hop 0
-  const std::uint32_t first_row = batch.frontier == Frontier::fresh ? 0 : edges.row_begin[hop];
-  const std::uint32_t num_dst = batch.nodes[raw(edges.destination_type)].hop_end[hop];
-  return {.num_dst = num_dst,
-          .num_src = batch.nodes[raw(edges.source_type)].hop_end[hop + 1],
-          .offsets = std::span(edges.offsets).subspan(first_row, num_dst + 1),
-          .sources = edges.sources,
-          .weights = edges.weights};
+  rows.first_row = batch.frontier == Frontier::fresh ? 0 : edges.row_begin[hop];
+  rows.block.num_dst = destinations[hop];
+  rows.block.num_src = sources[hop + 1];
+  return rows;
+}
+
+}  // namespace
+
+LayerBlock edge_block(const SampledBatch& batch, EdgeTypeId type, std::uint32_t layer,
+                      std::uint32_t layers) {
+  auto [block, first_row] = block_rows(batch, type, layer, layers);
+  const std::span<const std::uint32_t> offsets = batch.edges[raw(type)].offsets.dense();
+  block.offsets = offsets.subspan(first_row, block.num_dst + std::size_t{1});
+  return block;
+}
+
+LayerBlock listed_block(const SampledBatch& batch, EdgeTypeId type, std::uint32_t layer,
+                        std::uint32_t layers) {
+  const ListedRows* const listed = batch.edges[raw(type)].offsets.listed();
+  if (listed == nullptr) {
+    return edge_block(batch, type, layer, layers);
+  }
+  auto [block, first_row] = block_rows(batch, type, layer, layers);
+  LayerBlock::Listed some{.first_row = first_row,
+                          .rows = listed->rows,
+                          .offsets = listed->offsets,
+                          .all = &batch.edges[raw(type)].offsets};
+  const auto first = some.first_from(0);
+  const auto count = some.first_from(block.num_dst) - first;
+  some.rows = some.rows.subspan(first, count);
+  some.offsets = some.offsets.subspan(first, count + 1);
+  block.listed = some;
+  return block;
+}
+
+LayerBlock with_offsets(LayerBlock block) {
+  if (block.listed) {
+    const std::span<const std::uint32_t> offsets = block.listed->all->dense();
+    block.offsets = offsets.subspan(block.listed->first_row, block.num_dst + std::size_t{1});
+    block.listed.reset();
+  }
+  return block;
 }
 
 }  // namespace troupe

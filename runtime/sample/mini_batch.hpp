@@ -5,7 +5,9 @@
 #include "runtime/base/ids.hpp"
 #include "runtime/base/pooled_vector.hpp"
 #include "runtime/graph/edge_data.hpp"
+#include "runtime/sample/row_offsets.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -55,7 +57,7 @@ struct BatchNodes {
 struct BatchEdges {
   NodeTypeId destination_type{};        ///< of the rows
   NodeTypeId source_type{};             ///< of `sources`
-  PooledVector<std::uint32_t> offsets;  ///< [rows + 1], starts at 0
+  RowOffsets offsets;                   ///< [rows + 1], starts at 0
   PooledVector<std::uint32_t> sources;  ///< [edges] batch-local indices of the drawn neighbours
   /// [edges], or empty where not asked for or the graph does not have it.
   PooledVector<EdgeId> edge_ids;  ///< original
@@ -126,14 +128,25 @@ struct SampledBatch {
     return from_start ? 0 : nodes[raw(destination_type)].hop_end[hop - 1];
   }
 
-  /// Calls `f(node, row)` for each row of a type's edges, hop by hop: `node` is its batch-local index.
+  /// Calls `f(node, first, end)` for each row of a type that has edges, hop by hop: `node` is its
+  /// batch-local index, [first, end) are its edges' positions.
   template <class F>
   void each_row(const BatchEdges& of_type, F&& f) const {
+    const ListedRows* const listed = of_type.offsets.listed();
+    std::size_t at = 0;
     for (std::uint32_t hop = 0; hop < hops; ++hop) {
       const auto first_node = first_row_node(of_type.destination_type, hop);
       const auto first_row = of_type.row_begin[hop];
-      for (auto row = first_row; row < of_type.row_begin[hop + 1]; ++row) {
-        f(first_node + (row - first_row), row);
+      const auto end_row = of_type.row_begin[hop + 1];
+      for (; listed != nullptr && at < listed->rows.size() && listed->rows[at] < end_row; ++at) {
+        f(first_node + (listed->rows[at] - first_row), listed->offsets[at],
+          listed->offsets[at + 1]);
+      }
+      const auto* const offsets = listed == nullptr ? of_type.offsets.data() : nullptr;
+      for (auto row = first_row; offsets != nullptr && row < end_row; ++row) {
+        if (offsets[row] < offsets[row + 1]) {
+          f(first_node + (row - first_row), offsets[row], offsets[row + 1]);
+        }
       }
     }
   }
@@ -148,7 +161,8 @@ struct SampledBatch {
 struct LayerBlock {
   std::uint32_t num_dst = 0;
   std::uint32_t num_src = 0;
-  std::span<const std::uint32_t> offsets;  ///< [num_dst + 1], absolute positions in `sources`
+  /// [num_dst + 1], absolute positions in `sources`; empty where `listed` takes their place.
+  std::span<const std::uint32_t> offsets;
   std::span<const std::uint32_t>
       sources;                          ///< of the whole batch; row i is [offsets[i], offsets[i+1])
   std::span<const float> weights = {};  ///< of the edges, by position in `sources`; empty: none
@@ -159,10 +173,28 @@ struct LayerBlock {
     std::uint32_t end = 0;
   };
   std::optional<Range> edges = std::nullopt;
+  /// The destinations that have edges, in place of `offsets`: of listed_block() alone.
+  struct Listed {
+    std::uint32_t first_row = 0;             ///< of destination 0
+    std::span<const std::uint32_t> rows;     ///< ascending: destinations, from `first_row` on
+    std::span<const std::uint32_t> offsets;  ///< [rows + 1], absolute positions in `sources`
+    const RowOffsets* all = nullptr;         ///< of the batch
 
-  std::uint32_t first_edge() const { return edges ? edges->first : offsets[0]; }
+    std::uint32_t destination(std::size_t i) const { return rows[i] - first_row; }
+    /// The first of `rows` that is not before a destination.
+    std::size_t first_from(std::size_t destination) const {
+      const auto row = first_row + static_cast<std::uint32_t>(destination);
+      return static_cast<std::size_t>(std::ranges::lower_bound(rows, row) - rows.begin());
+    }
+  };
+  std::optional<Listed> listed = std::nullopt;
+
+  std::uint32_t first_edge() const {
+    return edges ? edges->first : listed ? listed->offsets.front() : offsets[0];
+  }
   std::uint32_t num_edges() const {
-    return edges ? edges->end - edges->first : offsets[num_dst] - offsets[0];
+    const auto end = [this] { return listed ? listed->offsets.back() : offsets[num_dst]; };
+    return edges ? edges->end - edges->first : end() - first_edge();
   }
 };
 
@@ -175,5 +207,12 @@ LayerBlock layer_block(const SampledBatch& batch, std::uint32_t layer, std::uint
 /// drawn, sources of the other; both by batch-local index.
 LayerBlock edge_block(const SampledBatch& batch, EdgeTypeId type, std::uint32_t layer,
                       std::uint32_t layers);
+
+/// The same, but where the batch keeps only rows with edges, the block lists them in place of `offsets`.
+LayerBlock listed_block(const SampledBatch& batch, EdgeTypeId type, std::uint32_t layer,
+                        std::uint32_t layers);
+
+/// The same block with offsets for all destinations.
+LayerBlock with_offsets(LayerBlock block);
 
 }  // namespace troupe

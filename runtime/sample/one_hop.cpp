@@ -21,7 +21,7 @@ Status plan_sections(std::vector<SectionSampler<Rows>>& samplers, std::uint64_t 
     room.edges -= std::min(room.edges, plan.edges);
     room.empty_reply = room.empty_reply && plan.edges == 0;
     if (!samplers[i].complete()) {
-      const std::size_t answered = i + (plan.counts.empty() ? 0 : 1);
+      const std::size_t answered = i + (samplers[i].covered() == 0 ? 0 : 1);
       while (samplers.size() > answered) {
         samplers.pop_back();
       }
@@ -30,22 +30,53 @@ Status plan_sections(std::vector<SectionSampler<Rows>>& samplers, std::uint64_t 
   return ok_status();
 }
 
+/// Appends what a section says of its nodes: how many neighbors each one got, or where few got any, which
+/// did and how many.
+template <class Rows>
+HopReply::Section add_counts(const SectionSampler<Rows>& sampler, HopReply& reply) {
+  const auto& plan = sampler.planned();
+  HopReply::Section section{.nodes = sampler.covered(),
+                            .width_bytes = static_cast<std::uint8_t>(sampler.width_bytes()),
+                            .resume_position = plan.resume_position,
+                            .edge_data = sampler.edge_data()};
+  if constexpr (!Rows::indexed) {
+    reply.counts.insert(reply.counts.end(), plan.counts.begin(), plan.counts.end());
+  } else if (2 * plan.counts.size() > section.nodes) {
+    const std::size_t before = reply.counts.size();
+    reply.counts.resize(before + section.nodes);
+    for (std::size_t row = 0; row < plan.counts.size(); ++row) {
+      reply.counts[before + sampler.place(row)] = plan.counts[row];
+    }
+  } else {
+    const std::size_t before = reply.counts.size();
+    for (std::size_t row = 0; row < plan.counts.size(); ++row) {
+      if (plan.counts[row] > 0) {  // a choice may have taken nothing
+        reply.counts.push_back(plan.counts[row]);
+        reply.places.push_back(static_cast<std::uint32_t>(sampler.place(row)));
+      }
+    }
+    section.listed = reply.counts.size() - before;
+  }
+  return section;
+}
+
 template <class Rows>
 HopReply write_sections(std::vector<SectionSampler<Rows>>& samplers) {
   std::uint64_t bytes = 0;
-  std::size_t nodes = 0;
+  std::size_t rows = 0;
   DataWriter data;
   for (const auto& sampler : samplers) {
     const auto size = sampler.planned().edges * sampler.width_bytes();
     bytes = section_begin(bytes, size) + size;
     data.plan(sampler.edge_data(), sampler.planned().edges);
-    nodes += sampler.planned().counts.size();
+    rows += sampler.planned().counts.size();
   }
   Buffer ids(bytes);
   data.allocate();
   HopReply reply;
   reply.sections.reserve(samplers.size());
-  reply.counts.reserve(nodes);
+  reply.counts.reserve(rows);
+  reply.places.reserve(Rows::indexed ? rows : 0);
   bytes = 0;
   for (auto& sampler : samplers) {
     const auto begin = section_begin(bytes, sampler.planned().edges);
@@ -56,12 +87,7 @@ HopReply write_sections(std::vector<SectionSampler<Rows>>& samplers) {
     });
     data.advance(sampler.edge_data(), written);
     bytes = written == 0 ? bytes : begin + written * sampler.width_bytes();
-    const auto& plan = sampler.planned();
-    reply.counts.insert(reply.counts.end(), plan.counts.begin(), plan.counts.end());
-    reply.sections.push_back({.nodes = plan.counts.size(),
-                              .width_bytes = static_cast<std::uint8_t>(sampler.width_bytes()),
-                              .resume_position = plan.resume_position,
-                              .edge_data = sampler.edge_data()});
+    reply.sections.push_back(add_counts(sampler, reply));
   }
   // A choice may have taken less than planned.
   reply.neighbours = std::move(ids).freeze();
@@ -70,12 +96,15 @@ HopReply write_sections(std::vector<SectionSampler<Rows>>& samplers) {
   return reply;
 }
 
-template <class Rows>
-Result<HopReply> sample(const Part& part, const HopRequest& request, const ChoiceKind& kind) {
+/// \param rows_of  makes the rows of a section, by its number
+template <class Rows, class RowsOf>
+Result<HopReply> sample(const Part& part, const HopRequest& request, const ChoiceKind& kind,
+                        const RowsOf& rows_of) {
+  SectionScratch scratch;
   std::vector<SectionSampler<Rows>> samplers;
   samplers.reserve(request.sections.size());
-  for (const auto& section : request.sections) {
-    samplers.emplace_back(part, request, section, kind);
+  for (std::size_t i = 0; i < request.sections.size(); ++i) {
+    samplers.emplace_back(part, request, request.sections[i], rows_of(i), kind, scratch);
     TROUPE_RETURN_IF_ERROR(samplers.back().check());
   }
   TROUPE_RETURN_IF_ERROR(plan_sections(samplers, request.max_edges));
@@ -88,8 +117,22 @@ Result<HopReply> sample_one_hop(const Part& part, const HopRequest& request, Lis
                                 std::span<const ChoiceKind> kinds) {
   TROUPE_RETURN_IF_ERROR(check_hop_request(part, request, kinds));
   const auto& kind = kinds[request.choice];
-  return lists_of == ListsOf::owned ? sample<OwnedRows>(part, request, kind)
-                                    : sample<HaloRows>(part, request, kind);
+  const auto rows_of = [&]<class Rows>(std::size_t section) {
+    const auto& of = request.sections[section];
+    return Rows(part, request.frontiers[of.frontier].node_type, of.edge_type, request.dir);
+  };
+  if (lists_of == ListsOf::halo) {
+    return sample<HaloRows>(part, request, kind, [&](std::size_t i) {
+      return rows_of.template operator()<HaloRows>(i);
+    });
+  }
+  const auto owned = [&](std::size_t i) { return rows_of.template operator()<OwnedRows>(i); };
+  if (const auto indexed = IndexedLists::find(part, request)) {
+    return sample<IndexedRows>(part, request, kind, [&](std::size_t i) {
+      return IndexedRows(owned(i), indexed->of(i), request.sections[i].excluded);
+    });
+  }
+  return sample<OwnedRows>(part, request, kind, owned);
 }
 
 }  // namespace troupe

@@ -16,6 +16,7 @@
 #include <memory>
 #include <numeric>
 #include <span>
+#include <utility>
 
 namespace troupe {
 
@@ -46,16 +47,24 @@ struct Room {
                      ///< length
 };
 
+/// Memory that the sections of a request use one after the other.
+struct SectionScratch {
+  std::array<Stretch, hop_group> group;                ///< That is planned or drawn
+  PooledVector<std::uint32_t> positions;               ///< Of one group, row after row
+  std::array<PooledVector<std::uint64_t>, 2> entries;  ///< Of two groups
+};
+
 /// Lifecycle: check(), plan(), write()
 /// Threads:   one at a time. Borrows its arguments
 template <class Rows>
 class SectionSampler {
  public:
-  SectionSampler(const Part& part, const HopRequest& request, const HopSection& section,
-                 const ChoiceKind& kind)
+  SectionSampler(const Part& part, const HopRequest& request, const HopSection& section, Rows rows,
+                 const ChoiceKind& kind, SectionScratch& scratch)
       : section_(section),
         needs_(needs_of(section, kind)),
-        stretches_(part, request, section, needs_) {
+        stretches_(part, request, section, std::move(rows), needs_),
+        scratch_(scratch) {
     const ChoiceOptions options{.fanout = static_cast<std::uint32_t>(std::max(section.fanout, 0)),
                                 .replace = request.replace,
                                 .neighbours = stretches_.lists().neighbours,
@@ -73,8 +82,18 @@ class SectionSampler {
   const SectionPlan& planned() const { return plan_; }
   /// Nothing of the section needs another request.
   bool complete() const {
-    return plan_.counts.size() == stretches_.frontier().size() && plan_.resume_position == 0;
+    return plan_.counts.size() == stretches_.size() && plan_.resume_position == 0;
   }
+  /// Nodes of the frontier that the plan covers: the first so many.
+  std::size_t covered() const {
+    if (complete()) {
+      return stretches_.frontier().size();
+    }
+    const std::size_t rows = plan_.counts.size();
+    return plan_.resume_position != 0 ? stretches_.place(rows - 1) + 1 : stretches_.place(rows);
+  }
+  /// In the frontier, of the node of a planned row.
+  std::size_t place(std::size_t row) const { return stretches_.place(row); }
   /// \errors those of HopStretches::check()
   Status check() const { return stretches_.check(); }
 
@@ -82,10 +101,10 @@ class SectionSampler {
   /// that the reply is allocated once.
   /// \errors those of HopStretches::take()
   Status plan(Room room) {
-    const std::size_t nodes = stretches_.frontier().size();
+    const std::size_t nodes = stretches_.size();
     plan_.counts.reserve(nodes);
     for (std::size_t first = 0; first < nodes; first += hop_group) {
-      const auto group = std::span(group_).first(std::min(hop_group, nodes - first));
+      const auto group = std::span(scratch_.group).first(std::min(hop_group, nodes - first));
       stretches_.fetch(first + hop_group);
       if (plan_whole_lists(first, group.size(), room)) {
         continue;
@@ -108,7 +127,7 @@ class SectionSampler {
     if (!choice_) {
       return copy_lists(ids, out, data);
     }
-    std::array<PooledVector<std::uint64_t>, 2> entries;
+    auto& entries = scratch_.entries;
     std::uint64_t written = 0;
     const auto copy = [&](const PooledVector<std::uint64_t>& from) {
       pick(ids.data(), from, out + written);
@@ -132,8 +151,10 @@ class SectionSampler {
       copy(entries[(group + 1) % 2]);
       entries[(group + 1) % 2].clear();
     }
-    copy(entries[0]);
-    copy(entries[1]);
+    for (auto& last : entries) {  // one of them is empty
+      copy(last);
+      last.clear();
+    }
     return written;
   }
 
@@ -231,6 +252,7 @@ class SectionSampler {
   template <class IdT>
   std::uint64_t copy_lists(std::span<const IdT> ids, IdT* out, const DataPlaces& data) {
     std::uint64_t written = 0;
+    const bool all_left = stretches_.left_out().none_in(0, plan_.counts.size());
     for (std::size_t i = 0; i < plan_.counts.size(); ++i) {
       if (plan_.counts[i] == 0) {
         continue;
@@ -239,9 +261,12 @@ class SectionSampler {
         __builtin_prefetch(ids.data() + row_of(i + 1).begin);
       }
       const auto begin = row_of(i).begin;
-      const auto positions = stretches_.left_out().first_kept(i, plan_.counts[i]);
+      const auto positions = all_left ? std::span<const std::uint32_t>()
+                                      : stretches_.left_out().first_kept(i, plan_.counts[i]);
       const auto copy = [&]<class T>(std::span<const T> list, T* to) {
-        if (to != nullptr && positions.empty()) {
+        if (to != nullptr && plan_.counts[i] == 1 && positions.empty()) {
+          to[written] = list[begin];  // as most lists of many edge types have one entry
+        } else if (to != nullptr && positions.empty()) {
           std::copy_n(list.data() + begin, plan_.counts[i], to + written);
         } else if (to != nullptr) {
           std::ranges::transform(positions, to + written,
@@ -301,12 +326,13 @@ class SectionSampler {
     for (const auto& stretch : drawn) {
       most_drawn += stretch.taken;
     }
-    positions_.resize(std::max(positions_.size(), most_drawn));
+    auto& positions = scratch_.positions;
+    positions.resize(std::max(positions.size(), most_drawn));
     if (!drawn.empty()) {
-      choice_->choose(section_.key, drawn, std::span(positions_).first(most_drawn));
+      choice_->choose(section_.key, drawn, std::span(positions).first(most_drawn));
     }
     const bool all_left = needs_.entries || stretches_.left_out().none_in(first, end);
-    const std::uint32_t* position = positions_.data();
+    const std::uint32_t* position = positions.data();
     const Stretch* stretch = drawn.data();
     for (std::size_t i = 0; i < counts.size(); ++i) {
       const auto& row = rows[i];
@@ -332,7 +358,7 @@ class SectionSampler {
     const bool plain = !needs_.weights && stretches_.left_out().none_in(first, first + count);
     std::size_t drawn = 0;
     for (std::size_t i = 0; i < count; ++i) {
-      auto& stretch = group_[drawn];
+      auto& stretch = scratch_.group[drawn];
       drawn += rows[i].whole ? 0 : 1;
       stretch.original_id = rows[i].original_id;
       stretch.first_entry = rows[i].begin;
@@ -347,7 +373,7 @@ class SectionSampler {
         }
       }
     }
-    return std::span(group_).first(drawn);
+    return std::span(scratch_.group).first(drawn);
   }
 
   /// Writes the first entries of a list, and starts to load the ids there. \returns behind them
@@ -382,8 +408,7 @@ class SectionSampler {
   HopStretches<Rows> stretches_;
   std::unique_ptr<Choice> choice_;  ///< Null: all entries are taken
   SectionPlan plan_;
-  std::array<Stretch, hop_group> group_;   ///< That is planned or drawn
-  PooledVector<std::uint32_t> positions_;  ///< Of one group, row after row
+  SectionScratch& scratch_;
 };
 
 }  // namespace troupe

@@ -191,7 +191,7 @@ Packer pack_lists(const Batch& batch, const Widths& widths) {
     lists.add(rows.original_ids, widths.originals);
   }
   for (const auto& edges : sampled.edges) {
-    lists.add(edges.offsets);
+    lists.add(edges.offsets.dense());
     lists.add(edges.sources);
   }
   for (const auto& edges : sampled.edges) {

@@ -119,7 +119,7 @@ Result<HopRequest> read_hop_request(const Frame& frame, wire::HopRequest::Reader
 
 Result<HopReply> read_hop_reply(const Frame& frame, wire::HopReply::Reader in) {
   const SegmentReader segments(frame, "HopReply");
-  TROUPE_RETURN_IF_ERROR(segments.at_most(3));
+  TROUPE_RETURN_IF_ERROR(segments.at_most(4));
   HopReply out;
   const auto section_list = in.getSections();
   TROUPE_RETURN_IF_ERROR(check_entries("HopReply", "sections", section_list.size()));
@@ -129,8 +129,12 @@ Result<HopReply> read_hop_reply(const Frame& frame, wire::HopReply::Reader in) {
                             .resume_position = section.getResumePosition(),
                             .edge_data = {section.getHasEdgeIds(), section.getHasWeights(),
                                           section.getHasTimes(), section.getHasEntries()}});
+    if (section.getListed() > 0) {
+      out.sections.back().listed = section.getListed() - 1;
+    }
   }
   TROUPE_ASSIGN_OR_RETURN(out.counts, segments.pooled<std::uint32_t>(0));
+  TROUPE_ASSIGN_OR_RETURN(out.places, segments.pooled<std::uint32_t>(3));
   out.neighbours = segments.aligned(1);
   out.edge_data = segments.aligned(2);
   if (const auto sizes = sections_of(out); !sizes) {
@@ -247,9 +251,13 @@ void encode_by_hand(const HopReply& message, Frame& frame) {
       sections[i].setHasWeights(message.sections[i].edge_data.weights);
       sections[i].setHasTimes(message.sections[i].edge_data.times);
       sections[i].setHasEntries(message.sections[i].edge_data.entries);
+      if (const auto listed = message.sections[i].listed) {
+        sections[i].setListed(*listed + 1);
+      }
     }
   });
-  frame.segments = {copy_segment(message.counts), message.neighbours, message.edge_data};
+  frame.segments = {copy_segment(message.counts), message.neighbours, message.edge_data,
+                    copy_segment(message.places)};
 }
 
 Result<HopReply> decode_by_hand(const Frame& frame, ReadAs<HopReply>) {

@@ -26,8 +26,8 @@ struct ClosedEdge {
 /// Calls `f(node, position)` for each drawn edge of a type, row by row.
 template <class F>
 void each_drawn(const SampledBatch& batch, const BatchEdges& edges, F&& f) {
-  batch.each_row(edges, [&](std::uint32_t node, std::uint32_t row) {
-    for (auto at = edges.offsets[row]; at < edges.offsets[row + 1]; ++at) {
+  batch.each_row(edges, [&](std::uint32_t node, std::uint32_t first, std::uint32_t end) {
+    for (auto at = first; at < end; ++at) {
       f(node, at);
     }
   });
@@ -86,9 +86,9 @@ BatchEdges by_row(const SampledBatch& batch, std::uint32_t type, PooledVector<Cl
   BatchEdges closed;
   closed.destination_type = own.destination_type;
   closed.source_type = own.source_type;
-  closed.offsets.assign(rows + 1, 0);
+  PooledVector<std::uint32_t> offsets(rows + 1);
   for (const auto& edge : all) {
-    ++closed.offsets[edge.row + std::size_t{1}];
+    ++offsets[edge.row + std::size_t{1}];
     closed.sources.push_back(edge.entry);
     each_edge_datum(
         [&edge]<class T>(bool has, PooledVector<T>& to, const PooledVector<T>& from) {
@@ -101,7 +101,8 @@ BatchEdges by_row(const SampledBatch& batch, std::uint32_t type, PooledVector<Cl
       closed.edge_ids.back() = static_cast<EdgeId>(raw(closed.edge_ids.back()) + end_of_ids);
     }
   }
-  std::partial_sum(closed.offsets.begin(), closed.offsets.end(), closed.offsets.begin());
+  std::partial_sum(offsets.begin(), offsets.end(), offsets.begin());
+  closed.offsets = std::move(offsets);
   closed.row_begin = {0, static_cast<std::uint32_t>(rows)};
   return closed;
 }

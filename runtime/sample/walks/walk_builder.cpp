@@ -126,7 +126,7 @@ void WalkBuilder::State::finish() {
     edges.destination_type = from(static_cast<EdgeTypeId>(e));
     edges.source_type = to(static_cast<EdgeTypeId>(e));
     const auto rows = batch.nodes[raw(edges.destination_type)].hop_end.front();
-    edges.offsets.assign(rows + std::size_t{1}, 0);
+    edges.offsets = RowOffsets(rows, {});
     edges.row_begin = {0, rows};
   }
 }

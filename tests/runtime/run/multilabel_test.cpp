@@ -92,7 +92,7 @@ class MultiLabel : public ::testing::Test {
     const auto count = static_cast<std::uint32_t>(ids.size());
     sampled->nodes[0].hop_end = {count, count};
     sampled->edges.resize(1);
-    sampled->edges[0].offsets.assign(count + 1, 0);
+    sampled->edges[0].offsets.edit().assign(count + 1, 0);
     sampled->edges[0].row_begin = {0, count};
     return sampled;
   }

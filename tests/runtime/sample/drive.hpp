@@ -112,7 +112,7 @@ inline PlainBatch plain(const SampledBatch& batch, const CutGraph& cut) {
   }
   for (const auto& from : batch.edges) {
     auto& edges = result.edges.emplace_back();
-    edges.offsets = plain_list(from.offsets);
+    edges.offsets = plain_list(from.offsets.dense());
     edges.sources = plain_list(from.sources);
     for (const EdgeId id : from.edge_ids) {
       edges.edge_ids.push_back(raw(id));

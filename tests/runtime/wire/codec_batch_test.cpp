@@ -412,9 +412,12 @@ TEST(ReadyBatchCodec, RefusesEdgesThatLeadNowhere) {
                "expected node types below 2, found 2");
   EXPECT_ERROR(with([](auto& s, auto&) { s.edges[0].destination_type = NodeTypeId{7}; }), corrupt,
                "expected node types below 2, found 7");
-  EXPECT_ERROR(with([](auto& s, auto&) { s.edges[0].offsets[0] = 1; }), corrupt, "rise from 0");
-  EXPECT_ERROR(with([](auto& s, auto&) { s.edges[0].offsets[3] = 1000; }), corrupt, "rise from 0");
-  EXPECT_ERROR(with([](auto& s, auto&) { ++s.edges[0].offsets.back(); }), corrupt, "rise from 0");
+  EXPECT_ERROR(with([](auto& s, auto&) { s.edges[0].offsets.edit()[0] = 1; }), corrupt,
+               "rise from 0");
+  EXPECT_ERROR(with([](auto& s, auto&) { s.edges[0].offsets.edit()[3] = 1000; }), corrupt,
+               "rise from 0");
+  EXPECT_ERROR(with([](auto& s, auto&) { ++s.edges[0].offsets.edit().back(); }), corrupt,
+               "rise from 0");
   EXPECT_ERROR(with([](auto& s, auto&) { s.edges[0].sources.back() = ~0U; }), corrupt,
                "neighbours of hop 1: expected indices below");
   // Known to the batch, but only after this hop.

@@ -89,8 +89,10 @@ inline HopReply example(HopReply*) {
                    {.nodes = 1,
                     .width_bytes = 8,
                     .resume_position = 3,
-                    .edge_data = {.edge_ids = true, .weights = true}}},
+                    .edge_data = {.edge_ids = true, .weights = true}},
+                   {.nodes = 5, .listed = 0}},
       .counts = {2, 0, 1, 2},
+      .places = {},
       // 3 ids of 4 bytes, 4 bytes of nothing, 2 ids of 8
       .neighbours = array<std::uint64_t>({1 | 2ULL << 32, 9, 8, 7}),
       // 5 ids, 3 entry numbers and 3 times of 8 bytes, 2 weights of 4

@@ -1,0 +1,108 @@
+#include "runtime/sample/row_offsets.hpp"
+
+#include "runtime/sample/mini_batch.hpp"
+
+#include <gtest/gtest.h>
+
+#include <thread>
+
+namespace troupe {
+namespace {
+
+ListedRows some_rows() {
+  ListedRows listed;
+  listed.add(1, 2);
+  listed.add(4, 1);
+  listed.add(4, 3);  // the rest of a list that was cut
+  return listed;
+}
+
+TEST(RowOffsets, OfListedRowsReadLikeThoseOfAll) {
+  const RowOffsets offsets(6, some_rows());
+  ASSERT_NE(offsets.listed(), nullptr);
+  EXPECT_EQ(offsets.listed()->rows, (std::vector<std::uint32_t>{1, 4}));
+  EXPECT_EQ(offsets.listed()->offsets, (std::vector<std::uint32_t>{0, 2, 6}));
+  EXPECT_EQ(offsets.size(), 7U);
+  EXPECT_EQ(offsets.front(), 0U);
+  EXPECT_EQ(offsets.back(), 6U);
+  EXPECT_EQ(offsets.kept_bytes(), 20U);
+  const std::vector<std::uint32_t> all = {0, 0, 2, 2, 2, 6, 6};
+  for (std::uint32_t row = 0; row < all.size(); ++row) {
+    EXPECT_EQ(offsets.before(row), all[row]) << row;
+  }
+  EXPECT_EQ(offsets, all);
+  EXPECT_EQ(offsets, RowOffsets(all));
+  EXPECT_EQ(offsets.kept_bytes(), 20U);
+  EXPECT_EQ(RowOffsets(all).kept_bytes(), 28U);
+}
+
+TEST(RowOffsets, OfNoRowsAndOfNoEdges) {
+  EXPECT_EQ(RowOffsets(0, {}), std::vector<std::uint32_t>{0});
+  EXPECT_EQ(RowOffsets(3, {}), (std::vector<std::uint32_t>{0, 0, 0, 0}));
+  EXPECT_TRUE(RowOffsets().empty());
+}
+
+TEST(RowOffsets, CopiesShareTheArray) {
+  const RowOffsets offsets(6, some_rows());
+  const RowOffsets copy = offsets;  // NOLINT(performance-unnecessary-copy-initialization)
+  EXPECT_EQ(offsets.data(), copy.data());
+}
+
+TEST(RowOffsets, AreMadeOnceHoweverManyThreadsRead) {
+  const RowOffsets offsets(100000, some_rows());
+  std::vector<const std::uint32_t*> seen(4);
+  std::vector<std::thread> threads;
+  for (std::size_t i = 0; i < seen.size(); ++i) {
+    threads.emplace_back([&, i] { seen[i] = offsets.data(); });
+  }
+  for (auto& thread : threads) {
+    thread.join();
+  }
+  for (const auto* data : seen) {
+    EXPECT_EQ(data, seen[0]);
+  }
+}
+
+// A batch of two hops with all nodes asked in each: rows of the second begin behind those of the first.
+TEST(ListedBlock, HasTheRowsOfItsLayer) {
+  for (const auto frontier : {Frontier::fresh, Frontier::all}) {
+    SampledBatch batch;
+    batch.hops = 2;
+    batch.frontier = frontier;
+    batch.nodes.resize(1);
+    batch.nodes[0].hop_end = {2, 5, 6};
+    auto& edges = batch.edges.emplace_back();
+    edges.row_begin = {0, 2, frontier == Frontier::fresh ? 5U : 7U};
+    edges.sources = {3, 2, 4, 0, 1, 5};
+    edges.offsets = RowOffsets(edges.row_begin.back(), some_rows());
+    for (std::uint32_t layer = 0; layer < 2; ++layer) {
+      const auto block = listed_block(batch, EdgeTypeId{0}, layer, 2);
+      const auto all = edge_block(batch, EdgeTypeId{0}, layer, 2);
+      ASSERT_TRUE(block.listed.has_value());
+      EXPECT_TRUE(block.offsets.empty());
+      EXPECT_FALSE(all.listed.has_value());
+      EXPECT_EQ(block.num_dst, all.num_dst);
+      EXPECT_EQ(block.num_src, all.num_src);
+      EXPECT_EQ(block.first_edge(), all.first_edge());
+      EXPECT_EQ(block.num_edges(), all.num_edges());
+      std::vector<std::uint32_t> offsets(block.num_dst + 1, block.first_edge());
+      for (std::size_t i = 0; i < block.listed->rows.size(); ++i) {
+        for (auto d = block.listed->destination(i) + 1; d < offsets.size(); ++d) {
+          offsets[d] = block.listed->offsets[i + 1];
+        }
+      }
+      EXPECT_TRUE(std::ranges::equal(offsets, all.offsets)) << layer;
+      EXPECT_TRUE(std::ranges::equal(with_offsets(block).offsets, all.offsets));
+      EXPECT_FALSE(with_offsets(block).listed.has_value());
+    }
+    std::vector<std::uint32_t> nodes;
+    batch.each_row(edges, [&](std::uint32_t node, std::uint32_t first, std::uint32_t end) {
+      nodes.insert(nodes.end(), {node, first, end});
+    });
+    const std::uint32_t second = frontier == Frontier::fresh ? 4 : 2;
+    EXPECT_EQ(nodes, (std::vector<std::uint32_t>{1, 0, 2, second, 2, 6}));
+  }
+}
+
+}  // namespace
+}  // namespace troupe
