@@ -59,6 +59,7 @@ const ForwardInput& DeviceCopies::input(const ForwardInput& host) {
   }
   for (auto& layer : input_.blocks) {
     for (LayerBlock& block : layer) {
+      block = with_offsets(block);
       const std::uint32_t first = block.first_edge();
       block.edges = {first, first + block.num_edges()};
       block.offsets = copied(block.offsets);

@@ -403,13 +403,32 @@ std::vector<ConstMatrix> Network::forward_rows(Executor& executor,
   return activations.to_host(forward_there(executor, there, input, activations));
 }
 
+namespace {
+
+bool lists_rows(const ForwardInput& input) {
+  return std::ranges::any_of(input.blocks, [](const auto& blocks) {
+    return std::ranges::any_of(blocks,
+                               [](const LayerBlock& block) { return block.listed.has_value(); });
+  });
+}
+
+}  // namespace
+
 std::vector<ConstMatrix> Network::forward_there(Executor& executor,
                                                 std::span<const float> parameters,
                                                 const ForwardInput& input,
                                                 Activations& activations) const {
   check_shapes(input);
   DeviceCopies* const copies = activations.copies_.get();
-  record(executor, parameters, copies == nullptr ? input : copies->input(input), activations);
+  const ForwardInput* here = &input;
+  if (copies == nullptr && !conv_->takes_listed_rows() && lists_rows(input)) {
+    activations.with_offsets_ = input;
+    for (auto& blocks : activations.with_offsets_.blocks) {
+      std::ranges::transform(blocks, blocks.begin(), with_offsets);
+    }
+    here = &activations.with_offsets_;
+  }
+  record(executor, parameters, copies == nullptr ? *here : copies->input(input), activations);
   std::vector<ConstMatrix> rows;
   for (const Rows& output : activations.outputs_) {
     rows.push_back(activations.tape_.value(output));

@@ -174,6 +174,8 @@ class Activations {
   Tape tape_;
   std::vector<Rows> outputs_;
   std::vector<std::optional<Rows>> inputs_;  ///< by node type: those whose gradient is wanted
+  ForwardInput
+      with_offsets_;  ///< of the pass, where blocks list rows and the convolution needs all
 };
 
 /// A network of fixed shape.

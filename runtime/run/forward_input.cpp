@@ -110,7 +110,7 @@ Result<nn::ForwardInput> forward_input(const nn::ModelOptions& model, std::uint6
   for (std::uint32_t layer = 0; layer < model.layers; ++layer) {
     auto& blocks = input.blocks.emplace_back();
     for (std::size_t e = 0; e < sampled.edges.size(); ++e) {
-      blocks.push_back(edge_block(sampled, static_cast<EdgeTypeId>(e), layer, model.layers));
+      blocks.push_back(listed_block(sampled, static_cast<EdgeTypeId>(e), layer, model.layers));
     }
   }
   return input;

@@ -126,6 +126,8 @@ class Conv {
   /// Exact inference that has all rows at hand reads sources where they lie, and makes the product of
   /// each once instead of in every block.
   virtual SourceUse source_use(const ConvShape& /*shape*/) const { return {}; }
+  /// Whether blocks may list their rows in place of offsets (LayerBlock::listed).
+  virtual bool takes_listed_rows() const { return false; }
   /// Messages [block.num_dst, message_cols] of the destinations, from their rows `call.source`.
   virtual Rows messages(const ConvCall& call) const { return call.source; }
 };

@@ -39,10 +39,10 @@ ConvTerms RgcnConv::record(const ConvCall& call) const {
   Tape& tape = call.tape;
   ConvTerms terms;
   if (is_narrowing(call.shape)) {
-    const Rows narrow = call.multiplied
-                            ? call.source
-                            : tape.linear(call.source, call.block.num_src, call.parameter);
-    terms.neighbors.push_back(tape.aggregate(narrow, call.block, Aggregator::mean));
+    terms.neighbors.push_back(
+        call.multiplied
+            ? tape.aggregate(call.source, call.block, Aggregator::mean)
+            : tape.aggregate_products(call.source, call.block, Aggregator::mean, call.parameter));
   } else {
     const std::size_t weight = bases_ > 0 ? tape.mix(call.shared, call.parameter) : call.parameter;
     terms.neighbors.push_back(tape.aggregate(call.source, call.block, Aggregator::mean, {weight}));

@@ -20,6 +20,7 @@ class RgcnConv final : public Conv {
   ConvTerms record(const ConvCall& call) const override;
   std::uint64_t pass_numbers(const ConvShape& shape, const BlockCounts& counts) const override;
   SourceUse source_use(const ConvShape& shape) const override;
+  bool takes_listed_rows() const override { return true; }
 
  private:
   /// Whether the product comes first.

@@ -29,6 +29,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -59,6 +60,9 @@ struct Path {
   std::span<const float> scale = {};
   float factor = 1;                         ///< of all rows, where `scale` is empty
   const float* factor_parameter = nullptr;  ///< is added to `factor`; null: nothing is
+  /// Of terms with few rows, ascending. `aggregate`: the rows of the result that the term's rows are added
+  /// to; `own`: the rows of the source that the result's are made of. Of a use: the rows it reaches.
+  std::optional<std::span<const std::uint32_t>> places = {};
 
   /// \requires operands are in host memory
   float row_factor() const {
@@ -72,7 +76,7 @@ struct TermWork {
   ConstMatrix source;  ///< [num_src or more, in]; of `own` [rows or more, in]
   ConstMatrix weight;  ///< [out, in] of the product; no data: no product
   /// [rows, in] where summed rows lie before their product, or before they are added to terms
-  /// before them; no data: not needed.
+  /// before them; no data: not needed. Of a term with places: [places, in], always.
   MutMatrix summed;
   std::span<std::uint32_t> argmax;  ///< [rows * in] of the aggregator max, if backward follows
 };
@@ -98,6 +102,20 @@ struct UseWork {
   ConstMatrix weight;
   std::span<const std::uint32_t> argmax;
   const PairAttention* pair = nullptr;  ///< of `pair`
+  std::size_t rows = 0;                 ///< with places: that the use would reach without
+};
+
+/// Gradients of the product of a term with places.
+struct PlacedGradient {
+  ConstMatrix grad;                       ///< [rows, out] of the result; of `own` [places, out]
+  bool own = false;                       ///< The rows of `grad` are the term's
+  std::span<const std::uint32_t> places;  ///< Path::places
+  std::size_t rows = 0;   ///< Of the result; of `own` those of the source that places are among
+  ConstMatrix x;          ///< [places, in] TermWork::summed
+  ConstMatrix weight;     ///< [out, in]; no data: no product
+  MutMatrix grad_rows;    ///< [places, out] those of `grad` at the places, unless `own`
+  MutMatrix grad_weight;  ///< [out, in], overwritten; no data: no product
+  MutMatrix grad_x;       ///< [places, in], overwritten; no data: not wanted
 };
 
 /// A set of functions behind the block operations.
@@ -145,6 +163,12 @@ class BlockOps {
   /// grad_x [rows, in] = grad [rows, out] times weight [out, in], overwritten.
   virtual void product_backward(Executor& executor, ConstMatrix grad, ConstMatrix weight,
                                 MutMatrix grad_x) = 0;
+
+  /// What weight_gradient() and product_backward() give, of terms with places: the same bits as if all other
+  /// rows were there and 0. \requires has_places()
+  virtual void placed_gradients(Executor& executor, std::span<const PlacedGradient> terms);
+  /// Whether terms and uses may have places.
+  virtual bool has_places() const { return false; }
 
   /// Sorts the edges of blocks by source. \param blocks  with where the lists go
   struct SortWork {

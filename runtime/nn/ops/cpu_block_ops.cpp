@@ -2,11 +2,14 @@
 
 #include "runtime/base/assert.hpp"
 #include "runtime/nn/ops/linear.hpp"
+#include "runtime/nn/ops/placed_rows.hpp"
 #include "runtime/nn/ops/row_kernels.hpp"
 
 #include <algorithm>
 #include <cstring>
 #include <functional>
+#include <utility>
+#include <vector>
 
 namespace troupe::nn {
 namespace {
@@ -56,8 +59,86 @@ void sum_neighbors(const TermWork& term, std::size_t first, MutMatrix out) {
   aggregate_rows(term.path.aggregator, *term.path.block, first, term.source, out, argmax);
 }
 
+/// Adds a term along edges that end at few of the rows.
+void add_placed(const TermWork& term, std::size_t first, MutMatrix rows, Into into,
+                Precision precision) {
+  const PlacesIn in(*term.path.places, first, rows.rows);
+  const MutMatrix summed = term.summed.slice(in.begin, in.places.size());
+  sum_neighbors(term, in.begin, summed);
+  if (into == Into::overwrite) {
+    std::ranges::fill(rows.flat(), 0.0F);
+  }
+  if (in.places.empty()) {
+    return;
+  }
+  if (!has_data(term.weight)) {
+    return into == Into::overwrite ? scatter_rows(summed, in.places, first, rows)
+                                   : add_rows_at(summed, in.places, first, rows);
+  }
+  Matrix sums(in.places.size(), rows.cols);
+  if (into == Into::add) {
+    gather_rows(rows, in.places, first, sums.view());
+  }
+  linear_rows(summed, term.weight, sums.view(), into, precision);
+  scatter_rows(std::as_const(sums).view(), in.places, first, rows);
+}
+
+bool is_placed(const TermWork& term) {
+  return term.path.places && term.path.reach != Reach::own;
+}
+
+/// Rows that one of several operands with places does not reach. An operand of all rows would add +0 to
+/// them, which changes -0 alone; a sum is not -0 again once it was not.
+class MissedRows {
+ public:
+  explicit MissedRows(std::size_t rows) : reached_(rows), ends_(rows + 1) {}
+
+  /// \param end  rows of an operand of all rows
+  void add(std::span<const std::uint32_t> places, std::size_t first, std::size_t end) {
+    const PlacesIn in(places, first, reached_.size());
+    for (const std::uint32_t place : in.places) {
+      ++reached_[place - first];
+    }
+    ++ends_[std::clamp(end, first, first + reached_.size()) - first];
+    ++operands_;
+  }
+  void add_zeros(MutMatrix rows) const {
+    std::uint32_t expected = operands_;
+    for (std::size_t r = 0; r < rows.rows && expected > 0; ++r) {
+      expected -= ends_[r];
+      for (std::size_t c = 0; c < rows.cols && reached_[r] < expected; ++c) {
+        rows.row(r)[c] += 0.0F;
+      }
+    }
+  }
+
+ private:
+  std::vector<std::uint32_t> reached_;
+  std::vector<std::uint32_t> ends_;  ///< Operands that end at a row
+  std::uint32_t operands_ = 0;
+};
+
+/// \param terms  without the first
+void add_zeros_of_terms(std::span<const TermWork> terms, std::size_t first, MutMatrix rows) {
+  MissedRows missed(rows.rows);
+  for (const TermWork& term : terms) {
+    if (is_placed(term)) {
+      missed.add(*term.path.places, first, first + rows.rows);
+    }
+  }
+  missed.add_zeros(rows);
+}
+
 void add_term(const TermWork& term, std::size_t first, MutMatrix rows, Into into,
               Precision precision) {
+  if (is_placed(term)) {
+    return add_placed(term, first, rows, into, precision);
+  }
+  if (term.path.places) {
+    const MutMatrix picked = term.summed.slice(first, rows.rows);
+    gather_rows(term.source, term.path.places->subspan(first, rows.rows), 0, picked);
+    return linear_rows(picked, term.weight, rows, into, precision);
+  }
   if (term.path.reach == Reach::own) {
     const ConstMatrix own = term.source.slice(first, rows.rows);
     return has_data(term.weight) ? linear_rows(own, term.weight, rows, into, precision)
@@ -78,6 +159,9 @@ void add_term(const TermWork& term, std::size_t first, MutMatrix rows, Into into
 
 /// Rows that a use reaches, from 0.
 std::size_t reached(const UseWork& use) {
+  if (use.path.places) {
+    return use.rows;
+  }
   return use.by_source == nullptr ? use.grad.rows : use.by_source->num_src();
 }
 
@@ -98,15 +182,58 @@ void sources_of(const UseWork& use, std::size_t first, MutMatrix out) {
   }
 }
 
+bool has_places_of_use(const UseWork& use) {
+  return use.path.places.has_value();
+}
+
+/// \param uses  without the first
+void add_zeros_of_uses(std::span<const UseWork> uses, std::size_t first, MutMatrix rows) {
+  MissedRows missed(rows.rows);
+  for (const UseWork& use : uses) {
+    if (use.path.places) {
+      missed.add(*use.path.places, first, use.rows);
+    }
+  }
+  missed.add_zeros(rows);
+}
+
 /// How a use is added to rows.
 struct UseAdding {
   Into into;
   Precision precision;  ///< of products
 };
 
+/// Adds a use that reaches few of the rows.
+void add_placed_use(const UseWork& use, std::size_t first, MutMatrix rows, UseAdding how) {
+  const auto [into, precision] = how;
+  const PlacesIn in(*use.path.places, first, rows.rows);
+  const std::size_t count = in.places.size();
+  if (into == Into::overwrite) {
+    std::ranges::fill(rows.flat(), 0.0F);
+  }
+  if (count == 0) {
+    return;
+  }
+  Matrix sums(count, rows.cols);
+  if (use.path.reach != Reach::own) {
+    sources_of(use, in.begin, sums.view());
+    return into == Into::overwrite
+               ? scatter_rows(std::as_const(sums).view(), in.places, first, rows)
+               : add_rows_at(std::as_const(sums).view(), in.places, first, rows);
+  }
+  if (into == Into::add) {
+    gather_rows(rows, in.places, first, sums.view());
+  }
+  linear_backward_rows(use.grad.slice(in.begin, count), use.weight, sums.view(), into, precision);
+  scatter_rows(std::as_const(sums).view(), in.places, first, rows);
+}
+
 void add_use(const UseWork& use, std::size_t first, MutMatrix rows, UseAdding how,
              Matrix& scratch) {
   const auto [into, precision] = how;
+  if (use.path.places) {
+    return add_placed_use(use, first, rows, how);
+  }
   if (use.path.reach == Reach::head_scores) {
     return head_score_backward_rows(use.grad.slice(first, rows.rows), use.weight, rows, into);
   }
@@ -131,6 +258,10 @@ void add_use(const UseWork& use, std::size_t first, MutMatrix rows, UseAdding ho
 }
 
 }  // namespace
+
+void BlockOps::placed_gradients(Executor& /*executor*/, std::span<const PlacedGradient> terms) {
+  TROUPE_ASSERT(has_places(), "terms with places on a device", terms.size());
+}
 
 void CpuBlockOps::upload(const void* host, void* to, std::size_t size_bytes) {
   if (size_bytes > 0) {  // nothing may lie nowhere
@@ -166,11 +297,15 @@ void CpuBlockOps::join_columns(ConstMatrix left, ConstMatrix right, MutMatrix ou
 }
 
 void CpuBlockOps::combine(Executor& executor, const Combination& combination) {
-  for_each_chunk(executor, combination.out.rows, [&](std::size_t first, std::size_t count) {
+  const bool placed = std::ranges::any_of(combination.terms, is_placed);
+  const auto body = [&](std::size_t first, std::size_t count) {
     const MutMatrix rows = combination.conv.slice(first, count);
     Into into = Into::overwrite;
     for (const TermWork& term : combination.terms) {
       add_term(term, first, rows, into, precision_);
+      if (placed && into == Into::overwrite) {
+        add_zeros_of_terms(combination.terms.subspan(1), first, rows);
+      }
       into = Into::add;
     }
     if (!combination.bias.empty()) {
@@ -178,7 +313,8 @@ void CpuBlockOps::combine(Executor& executor, const Combination& combination) {
     }
     finish_rows(combination.finish, combination.state, first, rows,
                 combination.out.slice(first, count));
-  });
+  };
+  for_each_piece(executor, combination.out.rows, placed ? placed_chunk_rows : chunk_rows, body);
 }
 
 std::span<const float> CpuBlockOps::finish_backward(Executor& executor, const Finish& finish,
@@ -199,6 +335,22 @@ void CpuBlockOps::product_backward(Executor& executor, ConstMatrix grad, ConstMa
   });
 }
 
+void CpuBlockOps::placed_gradients(Executor& executor, std::span<const PlacedGradient> terms) {
+  executor.parallel_for(terms.size(), [&](std::size_t i) {
+    const PlacedGradient& term = terms[i];
+    const ConstMatrix grad = term.own ? term.grad : ConstMatrix(term.grad_rows);
+    if (!term.own) {
+      gather_rows(term.grad, term.places, 0, term.grad_rows);
+    }
+    if (has_data(term.grad_weight)) {
+      weight_gradient_at(term.places, term.rows, grad, term.x, term.grad_weight, precision_);
+    }
+    if (has_data(term.grad_x)) {
+      linear_backward_rows(grad, term.weight, term.grad_x, Into::overwrite, precision_);
+    }
+  });
+}
+
 void CpuBlockOps::sort_by_source(Executor& executor, std::span<const SortWork> blocks) {
   executor.parallel_for(blocks.size(),
                         [&](std::size_t i) { blocks[i].by_source->build(*blocks[i].block); });
@@ -206,11 +358,13 @@ void CpuBlockOps::sort_by_source(Executor& executor, std::span<const SortWork> b
 
 void CpuBlockOps::source_gradient(Executor& executor, std::span<const UseWork> uses,
                                   MutMatrix out) {
-  for_each_chunk(executor, out.rows, [&](std::size_t first, std::size_t count) {
+  const bool placed = std::ranges::any_of(uses, has_places_of_use);
+  const auto body = [&](std::size_t first, std::size_t count) {
     const MutMatrix rows = out.slice(first, count);
     Matrix scratch;
     Into into = Into::overwrite;
-    for (const UseWork& use : uses) {
+    for (std::size_t u = 0; u < uses.size(); ++u) {
+      const UseWork& use = uses[u];
       const std::size_t end = std::min(reached(use), first + count);
       if (end < first + count && into == Into::overwrite) {
         std::ranges::fill(rows.flat(), 0.0F);
@@ -220,8 +374,12 @@ void CpuBlockOps::source_gradient(Executor& executor, std::span<const UseWork> u
         add_use(use, first, rows.slice(0, end - first), {into, precision_}, scratch);
         into = Into::add;
       }
+      if (placed && u == 0) {
+        add_zeros_of_uses(uses.subspan(1), first, rows);
+      }
     }
-  });
+  };
+  for_each_piece(executor, out.rows, placed ? placed_chunk_rows : chunk_rows, body);
 }
 
 void CpuBlockOps::head_scores(Executor& executor, ConstMatrix x, ConstMatrix vectors,

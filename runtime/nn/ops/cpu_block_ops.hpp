@@ -28,6 +28,8 @@ class CpuBlockOps final : public BlockOps {
                        MutMatrix grad_weight) override;
   void product_backward(Executor& executor, ConstMatrix grad, ConstMatrix weight,
                         MutMatrix grad_x) override;
+  void placed_gradients(Executor& executor, std::span<const PlacedGradient> terms) override;
+  bool has_places() const override { return true; }
   void sort_by_source(Executor& executor, std::span<const SortWork> blocks) override;
   void source_gradient(Executor& executor, std::span<const UseWork> uses, MutMatrix out) override;
   void head_scores(Executor& executor, ConstMatrix x, ConstMatrix vectors,

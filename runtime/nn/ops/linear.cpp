@@ -66,12 +66,17 @@ bool in_bf16(Precision precision) {
 
 }  // namespace
 
+void for_each_piece(Executor& executor, std::size_t rows, std::size_t piece,
+                    const std::function<void(std::size_t, std::size_t)>& body) {
+  executor.parallel_for((rows + piece - 1) / piece, [&](std::size_t i) {
+    const std::size_t first = i * piece;
+    body(first, std::min(piece, rows - first));
+  });
+}
+
 void for_each_chunk(Executor& executor, std::size_t rows,
                     const std::function<void(std::size_t, std::size_t)>& body) {
-  executor.parallel_for(chunk_count(rows), [&](std::size_t i) {
-    const std::size_t first = i * chunk_rows;
-    body(first, std::min(chunk_rows, rows - first));
-  });
+  for_each_piece(executor, rows, chunk_rows, body);
 }
 
 void linear_rows(ConstMatrix x, ConstMatrix weight, MutMatrix y, Into into, Precision precision) {
@@ -95,6 +100,14 @@ void linear_backward_rows(ConstMatrix grad_y, ConstMatrix weight, MutMatrix grad
   multiply_padded(grad_y, {weight.data, 'N', weight.cols}, grad_x, into);
 }
 
+void chunk_gradient(ConstMatrix grad_y, ConstMatrix x, MutMatrix sum, Into into,
+                    Precision precision) {
+  if (in_bf16(precision)) {
+    return bf16_gradient(grad_y, x, sum, into);
+  }
+  sgemm({grad_y.data, 'T', grad_y.cols}, {x.data, 'N', x.cols}, x.rows, sum, into);
+}
+
 void weight_gradient(Executor& executor, ConstMatrix grad_y, ConstMatrix x,
                      GrowBuffer<float>& partials, MutMatrix grad_weight, Precision precision) {
   TROUPE_ASSERT(
@@ -111,12 +124,7 @@ void weight_gradient(Executor& executor, ConstMatrix grad_y, ConstMatrix x,
       const std::size_t first = chunk * chunk_rows;
       const std::size_t count = std::min(chunk_rows, x.rows - first);
       const MutMatrix sum{sums.row(group).data(), grad_weight.rows, grad_weight.cols};
-      if (in_bf16(precision)) {
-        bf16_gradient(grad_y.slice(first, count), x.slice(first, count), sum, into);
-      } else {
-        sgemm({grad_y.row(first).data(), 'T', grad_y.cols}, {x.row(first).data(), 'N', x.cols},
-              count, sum, into);
-      }
+      chunk_gradient(grad_y.slice(first, count), x.slice(first, count), sum, into, precision);
       into = Into::add;
     }
   });

@@ -23,7 +23,10 @@ constexpr std::size_t chunk_count(std::size_t rows) {
   return (rows + chunk_rows - 1) / chunk_rows;
 }
 
-/// Calls `body(first, count)` for every chunk of `rows` rows, on any threads.
+/// Calls `body(first, count)` for every piece of `rows` rows, of `piece` rows each, on any threads.
+void for_each_piece(Executor& executor, std::size_t rows, std::size_t piece,
+                    const std::function<void(std::size_t first, std::size_t count)>& body);
+/// The same for every chunk.
 void for_each_chunk(Executor& executor, std::size_t rows,
                     const std::function<void(std::size_t first, std::size_t count)>& body);
 
@@ -59,6 +62,11 @@ void linear_backward_rows(ConstMatrix grad_y, ConstMatrix weight, MutMatrix grad
 void weight_gradient(Executor& executor, ConstMatrix grad_y, ConstMatrix x,
                      GrowBuffer<float>& partials, MutMatrix grad_weight,
                      Precision precision = Precision::float32);
+
+/// The product that weight_gradient() makes of one chunk: sum = grad_y^T x, or += .
+/// \requires at most chunk_rows rows
+void chunk_gradient(ConstMatrix grad_y, ConstMatrix x, MutMatrix sum, Into into,
+                    Precision precision = Precision::float32);
 
 /// Adds `bias` [cols] to every row of `y`.
 void add_bias_rows(std::span<const float> bias, MutMatrix y);

@@ -23,6 +23,7 @@ void Tape::begin(Executor& executor, const ParameterList& list, std::span<const 
   used_ = 0;
   factors_ = 0;
   mixed_ = 0;
+  blocks_listed_ = 0;
 }
 
 Tape::Operation& Tape::append() {
@@ -82,7 +83,14 @@ Term Tape::aggregate(Rows rows, const LayerBlock& block, Aggregator aggregator,
   path.reach = Reach::aggregate;
   path.aggregator = aggregator;
   path.block = &block;
-  return {rows, path, std::move(weights), {}, terms_++};
+  Term term{rows, path, std::move(weights), {}, terms_++};
+  if (block.listed) {
+    TROUPE_ASSERT(aggregator != Aggregator::max, "maximum along a block with listed rows");
+    term.listed = listed_block(block);
+    term.path.block = &listed_[*term.listed]->block;
+    term.path.places = listed_[*term.listed]->places;
+  }
+  return term;
 }
 
 Term Tape::weighted_sum(Rows rows, const LayerBlock& block, const EdgeFactors& factors,
@@ -183,6 +191,16 @@ TermWork Tape::work_of(const Term& term, std::size_t position, std::size_t rows,
   TermWork work{term.path, source, parameters_of(term.weights, memory.weight), {}, {}};
   TROUPE_ASSERT(term.weights.empty() || work.weight.cols == summed_cols(term.path, source),
                 "columns of a product", work.weight.cols, source.cols);
+  if (term.path.places) {
+    const auto& places = *term.path.places;
+    const bool own = term.path.reach == Reach::own;
+    const std::size_t end = own ? source.rows : rows;
+    TROUPE_ASSERT((own ? rows : term.path.block->num_dst) == places.size() &&
+                      (places.empty() || places.back() < end) && (!own || !term.weights.empty()),
+                  "places of a term", rows, places.size(), end);
+    work.summed = memory.summed.matrix(places.size(), source.cols);
+    return work;
+  }
   if (term.path.reach == Reach::own) {
     TROUPE_ASSERT(rows <= source.rows, "own rows", rows, source.rows);
     return work;

@@ -36,6 +36,8 @@ struct Term {
   std::optional<Rows> weights_of_edges = {};  ///< of attend(): weights of attention()
   std::uint32_t order = 0;                    ///< among all terms of the pass
   std::optional<std::size_t> factor = {};     ///< parameter in the factor of own rows
+  /// Of aggregate() along a block with listed rows: number of what the tape made of it.
+  std::optional<std::size_t> listed = {};
 };
 
 /// What follows the sum of a combination's terms, by parameter number.
@@ -84,6 +86,10 @@ class Tape {
   /// In-neighbors' rows. \param weights  [out, in] of the product after the sum; empty: none
   Term aggregate(Rows rows, const LayerBlock& block, Aggregator aggregator,
                  std::vector<std::size_t> weights = {});
+  /// In-neighbors' rows, each times a weight [out, in] before the sum. Rows that no edge takes have no
+  /// product where the block lists its rows.
+  Term aggregate_products(Rows rows, const LayerBlock& block, Aggregator aggregator,
+                          std::size_t weight);
   Term weighted_sum(Rows rows, const LayerBlock& block, const EdgeFactors& factors,
                     std::vector<std::size_t> weights = {});
 
@@ -173,12 +179,18 @@ class Tape {
   struct Operation;
   struct ParameterGradients;
   struct Mixture;
+  struct Listed;
   struct SortedBlock {
     explicit SortedBlock(PassMemory* memory) : edges(memory) {}
     const LayerBlock* block = nullptr;
     EdgesBySource edges;
   };
 
+  std::size_t listed_block(const LayerBlock& block);
+  void pick_sources();
+  void placed_backward(Operation& operation, ConstMatrix grad);
+  void placed_term_backward(Operation& operation, std::size_t position, ConstMatrix grad,
+                            ParameterGradients& gradients);
   Operation& append();
   GcnFactors& next_factors();
   ConstMatrix parameter(std::size_t number) const;
@@ -221,6 +233,8 @@ class Tape {
   std::vector<std::unique_ptr<GcnFactors>> factor_memory_;
   std::vector<std::unique_ptr<SortedBlock>> sorted_;  ///< the first so many are of this pass
   std::size_t blocks_sorted_ = 0;
+  std::vector<std::unique_ptr<Listed>> listed_;  ///< the first so many are of this pass
+  std::size_t blocks_listed_ = 0;
   GrowBuffer<float> shared_gradient_;  ///< of a parameter that several operations use
 };
 

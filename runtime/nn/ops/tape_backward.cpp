@@ -27,6 +27,7 @@ const EdgesBySource& Tape::by_source(const LayerBlock& block) const {
 /// Lists by source of all blocks along which a gradient comes back.
 void Tape::sort_by_source() {
   blocks_sorted_ = 0;
+  pick_sources();
   const auto add = [&](const LayerBlock* block) {
     if (find_sorted(block) != nullptr) {
       return;
@@ -43,7 +44,7 @@ void Tape::sort_by_source() {
     }
     for (const Term& term : operation.terms) {
       if (term.path.reach != Reach::own && operations_[term.source.index]->wants_gradient) {
-        add(term.path.block);
+        add(term.listed ? &listed_[*term.listed]->compact : term.path.block);
       }
     }
   }
@@ -181,6 +182,7 @@ void Tape::combination_backward(Operation& operation, MutMatrix grad,
     gradients.add({gain}, [&](std::span<float> out) { ops_.copy(sums.subspan(cols, cols), out); });
     gradients.add({gain + 1}, [&](std::span<float> out) { ops_.copy(sums.last(cols), out); });
   }
+  placed_backward(operation, grad);
   for (std::size_t t = 0; t < operation.terms.size(); ++t) {
     term_backward(operation, t, grad, gradients);
   }
@@ -189,6 +191,9 @@ void Tape::combination_backward(Operation& operation, MutMatrix grad,
 void Tape::term_backward(Operation& operation, std::size_t position, ConstMatrix grad,
                          ParameterGradients& gradients) {
   const Term& term = operation.terms[position];
+  if (term.path.places) {
+    return placed_term_backward(operation, position, grad, gradients);
+  }
   const TermWork& work = operation.work[position];
   auto& memory = operation.slot.term(position);
   const bool own = term.path.reach == Reach::own;

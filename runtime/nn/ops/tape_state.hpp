@@ -20,13 +20,24 @@ struct Tape::Slot {
 
   struct OfTerm {
     explicit OfTerm(PassMemory* from)
-        : weight(from), summed(from), argmax(from), grad_summed(from), grad_weights(from) {}
+        : weight(from),
+          summed(from),
+          argmax(from),
+          grad_summed(from),
+          grad_weights(from),
+          grad_rows(from),
+          grad_weight(from) {}
 
     GrowBuffer<float> weight;  ///< sum of several parameters
     GrowBuffer<float> summed;
     GrowBuffer<std::uint32_t> argmax;
     GrowBuffer<float> grad_summed;
     GrowBuffer<float> grad_weights;  ///< of edges
+    GrowBuffer<float> grad_rows;     ///< of a term with places: of the result's rows there
+    GrowBuffer<float> grad_weight;   ///< likewise: of its product
+    MutMatrix placed_rows;           ///< in `grad_rows`
+    MutMatrix placed_weight;         ///< in `grad_weight`
+    MutMatrix placed_x;              ///< in `grad_summed`; no data: not wanted
   };
   FinishState finish;
   GrowBuffer<float> statistics;  ///< mean and variance
@@ -103,6 +114,25 @@ struct Tape::Operation {
     uses.clear();
     gradient = {};
   }
+};
+
+/// A block with listed rows, as blocks without other rows.
+struct Tape::Listed {
+  explicit Listed(PassMemory* from)
+      : rows_memory(from), picked_memory(from), numbered_memory(from) {}
+
+  const LayerBlock* of = nullptr;
+  LayerBlock block;  ///< its destinations are `places`, its sources those of `of`
+  std::span<const std::uint32_t> places;  ///< destinations of `of`
+  LayerBlock compact;                     ///< the same with the sources `picked` alone
+  std::span<const std::uint32_t> picked;  ///< sources of `of` that edges take, ascending
+  GrowBuffer<std::uint32_t> rows_memory;
+  GrowBuffer<std::uint32_t> picked_memory;
+  GrowBuffer<std::uint32_t> numbered_memory;
+
+  void begin(const LayerBlock& from);
+  /// Makes `compact` and `picked`, unless they are there.
+  void pick_sources();
 };
 
 /// A matrix mixed from parameters, as if it were one.
