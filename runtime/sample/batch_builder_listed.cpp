@@ -5,6 +5,22 @@
 #include <utility>
 
 namespace troupe {
+namespace {
+
+/// Adds the nodes that an answer lists, behind `first_row`.
+void add_rows(std::uint32_t first_row, const HopSectionView& answer, ListedRows& to) {
+  const std::size_t before = to.rows.size();
+  to.rows.resize(before + answer.counts.size());
+  to.offsets.resize(to.rows.size() + 1);
+  std::uint32_t offset = to.offsets[before];
+  for (std::size_t i = 0; i < answer.counts.size(); ++i) {
+    to.rows[before + i] = first_row + (*answer.places)[i];
+    offset += answer.counts[i];
+    to.offsets[before + i + 1] = offset;
+  }
+}
+
+}  // namespace
 
 /// Entries that the frontier got along an edge type, in its order; those of a list that was cut one after
 /// the other.
@@ -72,12 +88,7 @@ Status BatchBuilder::State::merge_listed(std::size_t edge_type) {
   const auto first_row = edges.row_begin.back();
   const auto* const answer = options->disjoint ? nullptr : whole_answer(edge_type);
   if (answer != nullptr && answer->places) {
-    const auto count = answer->counts.size();
-    rows.rows.reserve(rows.rows.size() + count);
-    rows.offsets.reserve(rows.offsets.size() + count);
-    for (std::size_t i = 0; i < count; ++i) {
-      rows.add(first_row + (*answer->places)[i], answer->counts[i]);
-    }
+    add_rows(first_row, *answer, rows);
     TROUPE_RETURN_IF_ERROR(merge_answer(edge_type, *answer));
   } else {
     const auto lists = lists_of(edge_type);

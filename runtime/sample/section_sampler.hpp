@@ -251,8 +251,11 @@ class SectionSampler {
   /// Copies every planned list as it lies.
   template <class IdT>
   std::uint64_t copy_lists(std::span<const IdT> ids, IdT* out, const DataPlaces& data) {
-    std::uint64_t written = 0;
     const bool all_left = stretches_.left_out().none_in(0, plan_.counts.size());
+    if (Rows::indexed && all_left && plan_.rows.empty() && section_.edge_data == EdgeData{}) {
+      return copy_short_lists(ids, out);
+    }
+    std::uint64_t written = 0;
     for (std::size_t i = 0; i < plan_.counts.size(); ++i) {
       if (plan_.counts[i] == 0) {
         continue;
@@ -264,9 +267,7 @@ class SectionSampler {
       const auto positions = all_left ? std::span<const std::uint32_t>()
                                       : stretches_.left_out().first_kept(i, plan_.counts[i]);
       const auto copy = [&]<class T>(std::span<const T> list, T* to) {
-        if (to != nullptr && plan_.counts[i] == 1 && positions.empty()) {
-          to[written] = list[begin];  // as most lists of many edge types have one entry
-        } else if (to != nullptr && positions.empty()) {
+        if (to != nullptr && positions.empty()) {
           std::copy_n(list.data() + begin, plan_.counts[i], to + written);
         } else if (to != nullptr) {
           std::ranges::transform(positions, to + written,
@@ -281,6 +282,19 @@ class SectionSampler {
       written += plan_.counts[i];
     }
     return written;
+  }
+
+  /// The same of lists without anything else, most of which have one entry or two.
+  template <class IdT>
+  std::uint64_t copy_short_lists(std::span<const IdT> ids, IdT* out) const {
+    IdT* to = out;
+    for (std::size_t i = 0; i < plan_.counts.size(); ++i) {
+      const IdT* const from = ids.data() + stretches_.begin_of(i);
+      for (std::uint32_t k = 0; k < plan_.counts[i]; ++k) {
+        *to++ = from[k];
+      }
+    }
+    return static_cast<std::uint64_t>(to - out);
   }
 
   /// \param positions  of the entries after `begin`; empty: the first ones
