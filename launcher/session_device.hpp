@@ -47,6 +47,7 @@ class DeviceArrays {
   std::span<const T> there(const std::vector<T, Allocator>& host) const {
     return there(std::span<const T>(host));
   }
+  std::span<const std::uint32_t> there(const RowOffsets& host) const { return there(host.dense()); }
   std::span<const std::int64_t> labels() const { return there(batch_->labels); }  ///< [seeds]
   ConstMatrix targets() const { return matrix(batch_->targets); }  ///< [seeds, labels]
   std::span<const std::uint32_t> seed_index() const { return there(batch_->sampled->seed_index); }

@@ -52,7 +52,7 @@ void expect_arrays(const DeviceArrays& there, const Batch& batch) {
     EXPECT_EQ(batch.rows[t].features.view().size(), 0U) << "the device alone has them";
   }
   for (const auto& edges : sampled.edges) {
-    EXPECT_TRUE(same_bytes(there.there(edges.offsets), edges.offsets));
+    EXPECT_TRUE(same_bytes(there.there(edges.offsets), edges.offsets.dense()));
     EXPECT_TRUE(same_bytes(there.there(edges.sources), edges.sources));
     EXPECT_TRUE(same_bytes(there.there(edges.edge_ids), edges.edge_ids));
     EXPECT_TRUE(same_bytes(there.there(edges.weights), edges.weights));
