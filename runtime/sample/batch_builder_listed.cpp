@@ -34,15 +34,20 @@ PooledVector<BatchBuilder::State::ListOf> BatchBuilder::State::lists_of(
       continue;
     }
     const auto& positions = positions_at[node_type];
-    const auto before = lists.size();
+    PooledVector<ListOf> of_place;
     shares[at[place]].each_list([&](std::size_t node, const HopSectionView& answer,
                                     std::size_t first, std::uint32_t count) {
       const auto position =
           positions.empty() ? static_cast<std::uint32_t>(node) : positions[place][node];
-      lists.push_back({position, count, first, &answer});
+      of_place.push_back({position, count, first, &answer});
     });
-    const auto middle = lists.begin() + static_cast<std::ptrdiff_t>(before);
-    std::ranges::inplace_merge(lists, middle, {}, &ListOf::position);
+    if (lists.empty()) {
+      lists = std::move(of_place);
+      continue;
+    }
+    PooledVector<ListOf> merged(lists.size() + of_place.size());
+    std::ranges::merge(lists, of_place, merged.begin(), {}, &ListOf::position, &ListOf::position);
+    lists = std::move(merged);
   }
   return lists;
 }
