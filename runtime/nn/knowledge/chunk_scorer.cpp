@@ -109,9 +109,11 @@ void ChunkScorer::answer_gradient(std::size_t i, std::span<float> out) const {
 }
 
 void ChunkScorer::gradients(const ChunkGradients& out) const {
+  TROUPE_ASSERT(known_.is_dense() && factors_.is_dense(), "gradients of rows by their places");
+  query_backward(score_, replaced_, known_.table(), factors_.table(), grad_queries_,
+                 {out.known, out.relation});
   for (std::size_t i = 0; i < queries_.rows; ++i) {
-    known_gradient(i, out.known.row(i));
-    relation_gradient(i, out.relation.row(i));
+    turn_back(known_, known_units_, i, out.known.row(i));
     answer_gradient(i, out.answer.row(i));
   }
   std::ranges::copy(grad_negatives_.flat(), out.negative.data);

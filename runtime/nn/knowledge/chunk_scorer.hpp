@@ -61,6 +61,7 @@ class ChunkScorer {
   void answer_gradient(std::size_t i, std::span<float> out) const;
   /// [m, cols]
   ConstMatrix negative_gradients() const { return grad_negatives_; }
+  /// All of them. \requires rows without places
   void gradients(const ChunkGradients& out) const;
 
   const ChunkRows& rows() const { return rows_; }
