@@ -107,8 +107,8 @@ std::vector<SparseGradients> LearnedBatch::shares(const LearnedInputs& gradients
     auto& share = all[raw(questions_[q].part)];
     share.sections = request.sections;
     share.nodes = request.nodes;
-    if (const auto* all = all_rows(request, gradients)) {
-      share.rows = gradients[raw(all->node_type)].share();
+    if (const auto* whole = all_rows(request, gradients)) {
+      share.rows = gradients[raw(whole->node_type)].share();
       continue;
     }
     Buffer buffer(learned_values(request.sections) * sizeof(float));
