@@ -76,6 +76,7 @@ void reduce(Self* self, const Trained& trained) {
     if (mine.batch) {
       alone.batches.push_back(*mine.batch);
     }
+    all_have_rows(self, state.position.global_step);
     if (trained.applied) {
       state.pass->take_sum(alone);
       return applied(self, *trained.applied);
@@ -116,6 +117,7 @@ void decide(Self* self, std::span<const GradientReducer::Share> shares, net::Gra
     state.route->decide(shares, sum);
     say_news(state);
   }
+  all_have_rows(self, sum.step);
 }
 
 }  // namespace troupe::trainer

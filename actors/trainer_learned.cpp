@@ -15,12 +15,9 @@ bool speaks_for_all(const State& state) {
   return state.learned->used() && raw(state.options.rank) == 0;
 }
 
-bool may_be_stale(const State& state) {
-  return state.options.staleness > 0 && state.learned->used() && state.pass->trains();
-}
-
-/// The earliest step whose rows may be read at `step`.
-std::uint64_t oldest_step(const State& state, std::uint64_t step) {
+/// The step from which on rows of a batch may be read that is trained at `step`. There is no later one until
+/// the rank has shared the gradients of that batch.
+std::uint64_t first_step(const State& state, std::uint64_t step) {
   return step - std::min<std::uint64_t>(step, state.options.staleness);
 }
 
@@ -48,21 +45,32 @@ void read_learned(Self* self, const Ref<ReadyBatch>& ready, bool best,
     now.options.trace.slice("read learned rows", began, flow);
     then(*std::move(rows));
   };
-  if (!may_be_stale(state)) {
+  if (!state.pass->trains()) {
     return state.learned->read(sampled, step, best, std::move(take));
   }
-  state.learned->read_ahead(sampled, oldest_step(state, step));
+  state.learned->read_ahead(sampled, first_step(state, step));
   read_learned_ahead(self);
   state.learned->take_ahead(sampled, std::move(take));
 }
 
+void all_have_rows(Self* self, std::uint64_t step) {
+  auto& state = self->state;
+  if (state.pass && state.position.global_step == step) {
+    state.rows_at_all = step;
+    read_learned_ahead(self);
+  }
+}
+
 void read_learned_ahead(Self* self) {
   auto& state = self->state;
-  if (!state.pass || !may_be_stale(state)) {
+  if (!state.pass || !state.learned->used() || !state.pass->trains()) {
     return;
   }
-  for (const auto& [ready, step] : state.pass->ahead(state.options.staleness)) {
-    state.learned->read_ahead(ready->batch.sampled, oldest_step(state, step));
+  const auto stale = state.options.staleness;
+  for (const auto& [ready, step] : state.pass->ahead(std::max(stale, 1U))) {
+    if (stale > 0 || state.rows_at_all == step - 1) {
+      state.learned->read_ahead(ready->batch.sampled, first_step(state, step));
+    }
   }
 }
 

@@ -186,6 +186,7 @@ void fail(Self* self, const Error& why) {
   state.learned->drop();
   state.shared = false;
   state.meets = false;
+  state.rows_at_all.reset();
   state.after_keeping = nullptr;
   state.path->forget();
   state.pass.reset();

@@ -58,11 +58,12 @@ struct State {
   std::vector<caf::response_promise>
       promises;  ///< Of the pass; repeats of its request wait together
   std::uint64_t pass_number =
-      0;                      ///< counts passes and restores: what belongs to an old one is dropped
-  std::uint64_t work = 0;     ///< batches that this rank is done with
-  bool applying = false;      ///< the learner changes the parameters
-  bool meets = false;         ///< in the step under way with a mean that devices make
-  bool shared = false;        ///< gradients of learned rows of the step under way have left
+      0;                   ///< counts passes and restores: what belongs to an old one is dropped
+  std::uint64_t work = 0;  ///< batches that this rank is done with
+  bool applying = false;   ///< the learner changes the parameters
+  bool meets = false;      ///< in the step under way with a mean that devices make
+  bool shared = false;     ///< gradients of learned rows of the step under way have left
+  std::optional<std::uint64_t> rows_at_all;  ///< the last step of which all ranks have their rows
   std::uint64_t keeping = 0;  ///< copies of learned rows that holders make: of this step
   std::function<void()> after_keeping = {};  ///< the rest of the step, which must not change them
   std::optional<net::EpochResult> last_epoch;
@@ -95,7 +96,7 @@ void exchange(Self* self, const Trained& trained);
 void reduce(Self* self, const Trained& trained);
 /// The other side: takes a rank's share of the slice that this rank sums.
 void take_share(Self* self, const Ref<net::GradientChunk>& share);
-/// Completes the sum of that slice; only rank 0's says something.
+/// Completes the sum of that slice; only rank 0's says something. All ranks have shared by then.
 void decide(Self* self, std::span<const GradientReducer::Share> shares, net::GradientSum& sum);
 
 // trainer_learned.cpp
@@ -103,7 +104,12 @@ void decide(Self* self, std::span<const GradientReducer::Share> shares, net::Gra
 /// still the same.
 void read_learned(Self* self, const Ref<ReadyBatch>& ready, bool best,
                   std::function<void(LearnedRowsClient::Rows)> then);
-/// Asks for the rows of the next batches, where rows may be some steps old.
+/// All ranks have their rows of a step, whose gradients follow: those of the step after may be asked for.
+/// Earlier such a request could be in the way of one that it waits for, in the window of a link that ranks
+/// share.
+void all_have_rows(Self* self, std::uint64_t step);
+/// Asks for the rows of the next batches as soon as that may be: of one, or of several where rows may be
+/// some steps old.
 void read_learned_ahead(Self* self);
 /// The pass under way, if any, fails: its rows or shares did.
 void learned_failed(Self* self, const Error& why);

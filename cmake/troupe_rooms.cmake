@@ -95,7 +95,7 @@ function(troupe_optimize TARGET)
   target_compile_options(${TARGET} PRIVATE -O${level})
 endfunction()
 
-# Code of tests: not optimized in the presets for tests, since four fifths of g++'s time for it is optimization (docs/CONTRIBUTING.md).
+# troupe_optimize_tests(TARGET): of code of tests, which the presets for tests do not optimize (docs/CONTRIBUTING.md).
 function(troupe_optimize_tests TARGET)
   if(TROUPE_OPTIMIZE LESS 3)
     troupe_optimize(${TARGET} 0)

@@ -187,8 +187,8 @@ class Trainer {
     const auto loss = recipe_.softmax ? nn::chunk_softmax(scores, {positive, negative})
                                       : nn::chunk_self_adversarial(scores, recipe_.margin, 1,
                                                                    {positive, negative}, memory_);
-    scorer_.backward(rows, {positive, negative},
-                     {grads_[0].view(), grads_[1].view(), grads_[2].view(), grads_[3].view()});
+    scorer_.backward({positive, negative});
+    scorer_.gradients({grads_[0].view(), grads_[1].view(), grads_[2].view(), grads_[3].view()});
     for (std::size_t i = 0; i < 3; ++i) {
       nn::regularize(recipe_.regularization, i != 1 && recipe_.score.complex_rows(),
                      recipe_.regularization_factor, std::as_const(rows_[i]).view(),

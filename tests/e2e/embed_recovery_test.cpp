@@ -3,7 +3,6 @@
 #include "tests/support/network_hosts.hpp"
 #include "tests/support/watched_run.hpp"
 
-#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <signal.h>
@@ -191,10 +190,12 @@ TEST_F(EmbedRecovery, ALauncherKilledAsItWritesTensorsIsResumedFromTheCheckpoint
     SCOPED_TRACE(file);
     const auto name = "killed_" + file;
     const auto checkpoints = output(name) + "/checkpoints";
-    auto words = rows_command(name, local({"--set", "checkpoint.every.steps=1"}), {});
+    const Words settings = {"--set", "checkpoint.every.steps=1"};
+    const auto first = rows_command(name, local(settings), {});
+    const auto again = rows_command(name, local({settings[0], settings[1], "--resume"}), {});
     bool unfinished = false;
     for (int i = 0; i < 10 && !unfinished; ++i) {  // it may be done before the signal comes
-      WatchedRun killed(words, folder());
+      WatchedRun killed(i == 0 ? first : again, folder());
       ASSERT_TRUE(killed.wait_for_line("epoch ", 60s)) << killed.text();
       const auto until = testing::TestClock::now() + 30s;
       while (!is_writing(checkpoints, file)) {
@@ -203,12 +204,9 @@ TEST_F(EmbedRecovery, ALauncherKilledAsItWritesTensorsIsResumedFromTheCheckpoint
       kill(killed.pid(), SIGKILL);
       EXPECT_TRUE(killed.wait_for_all(60s).empty());
       unfinished = is_writing(checkpoints, file);
-      if (i == 0) {
-        words.insert(std::find(words.begin(), words.end(), "--"), "--resume");
-      }
     }
     ASSERT_TRUE(unfinished);
-    const auto resumed = run(words);
+    const auto resumed = run(again);
     EXPECT_EQ(resumed.exit_code, 0) << resumed.out << resumed.err;
     EXPECT_NE(resumed.out.find("resuming from " + output(name) + "/checkpoints/step-"),
               std::string::npos)

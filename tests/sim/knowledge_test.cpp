@@ -101,6 +101,19 @@ TEST_F(KnowledgeRun, OfDistancesIsTheSameInAllLayouts) {
                               "task.regularization.kind=l2", "task.regularization.factor=0.001"});
 }
 
+/// Ranks of one host wait for rows in one window, where one request fills it: that of a step must not wait
+/// behind one for the step after.
+TEST_F(KnowledgeRun, RowsThatAreAskedForAheadAreInNobodysWay) {
+  const Settings wide{"embedding.entity.dim=512", "cluster.hosts=2", "cluster.trainers_per_host=2",
+                      "partition.parts=2", "train.epochs=1"};
+  auto narrow = wide;
+  narrow.emplace_back("cluster.window=65536");
+  ASSERT_OK_AND_ASSIGN(const auto free, run(wide));
+  ASSERT_OK_AND_ASSIGN(const auto one_by_one, run(narrow));
+  EXPECT_EQ(one_by_one.tensors, free.tensors);
+  EXPECT_EQ(to_string(one_by_one.parameters), to_string(free.parameters));
+}
+
 TEST_F(KnowledgeRun, DevicesHaveTheBitsOfTheCpu) {
   const std::vector<Settings> ways = {
       {"task.score.kind=transe", "task.score.norm=1", "train.margin=3"},

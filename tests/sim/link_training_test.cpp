@@ -279,9 +279,9 @@ TEST_F(UnsupervisedTraining, EveryEdgeIsALinkAndEveryNodeGetsARow) {
 
 TEST_F(UnsupervisedTraining, DevicesHaveTheBitsOfTheCpu) {
   for (const Settings& way :
-       std::vector<Settings>{{"task.decoder.kind=dot", "eval.mode=sampled", "train.epochs=1"},
-                             {"task.positives=walks", "task.decoder.kind=mlp", "train.epochs=1"}}) {
-    const auto all = joined({"cluster.trainers_per_host=2"}, way);
+       std::vector<Settings>{{"task.decoder.kind=dot", "eval.mode=sampled"},
+                             {"task.positives=walks", "task.decoder.kind=mlp"}}) {
+    const auto all = joined({"cluster.trainers_per_host=2", "train.epochs=1"}, way);
     ASSERT_OK_AND_ASSIGN(const auto on_cpu, run(all));
     ASSERT_OK_AND_ASSIGN(const auto there, run(joined(all, {"cluster.device=emulated:2"})));
     SCOPED_TRACE(way.front());

@@ -6,6 +6,18 @@
 #include <fmt/format.h>
 
 namespace troupe {
+namespace {
+
+/// The section of a part that owns all of a batch's nodes with rows: they are in the batch's order. Null: there
+/// are others.
+const LearnedSection* all_rows(const ReadLearned& request, const LearnedInputs& rows) {
+  const auto& sections = request.sections;
+  const bool all =
+      sections.size() == 1 && sections[0].nodes == rows[raw(sections[0].node_type)].rows();
+  return all ? sections.data() : nullptr;
+}
+
+}  // namespace
 
 LearnedBatch::LearnedBatch(std::shared_ptr<const EmbeddingPlan> plan, const PartitionBook& book,
                            std::shared_ptr<const SampledBatch> sampled)
@@ -51,6 +63,15 @@ Status LearnedBatch::answer(std::size_t question, const LearnedRows& rows) {
                              raw(questions_[question].part), learned_values(request.sections),
                              values.size()));
   }
+  if (answered_[question]) {
+    return ok_status();
+  }
+  answered_[question] = true;
+  --missing_;
+  if (const auto* all = all_rows(request, rows_)) {
+    rows_[raw(all->node_type)] = Matrix::of(rows.rows, all->nodes, all->cols);
+    return ok_status();
+  }
   const float* from = values.data();
   const std::uint32_t* place = places_[question].data();
   for (const auto& section : request.sections) {
@@ -59,10 +80,6 @@ Status LearnedBatch::answer(std::size_t question, const LearnedRows& rows) {
       std::copy_n(from, section.cols, to.row(*place++).begin());
       from += section.cols;
     }
-  }
-  if (!answered_[question]) {
-    answered_[question] = true;
-    --missing_;
   }
   return ok_status();
 }
@@ -90,6 +107,10 @@ std::vector<SparseGradients> LearnedBatch::shares(const LearnedInputs& gradients
     auto& share = all[raw(questions_[q].part)];
     share.sections = request.sections;
     share.nodes = request.nodes;
+    if (const auto* whole = all_rows(request, gradients)) {
+      share.rows = gradients[raw(whole->node_type)].share();
+      continue;
+    }
     Buffer buffer(learned_values(request.sections) * sizeof(float));
     float* to = buffer.as<float>().data();
     const std::uint32_t* place = places_[q].data();

@@ -1,6 +1,7 @@
 #include "runtime/nn/knowledge/chunk_loss.hpp"
 
 #include "runtime/base/hot.hpp"
+#include "runtime/nn/knowledge/float_lanes.hpp"
 #include "runtime/nn/knowledge/lane_math.hpp"
 #include "runtime/nn/ops/logistic.hpp"
 #include "runtime/nn/ops/row_kernels.hpp"
@@ -67,10 +68,24 @@ TROUPE_HOT float highest_of(const float* __restrict row, std::size_t n, float le
   return least;
 }
 
+/// Takes and gives back numbers at any address.
+[[gnu::always_inline]] inline Floats& lanes_at(float* row) {
+  return *reinterpret_cast<Floats*>(row);
+}
+[[gnu::always_inline]] inline const Floats& lanes_at(const float* row) {
+  return *reinterpret_cast<const Floats*>(row);
+}
+
 /// out[k] = e^(scale * (row[k] - highest)). \returns their sum
 TROUPE_HOT float exponentials(const float* __restrict row, std::size_t n, float scale,
                               float highest, float* __restrict out) {
-  for (std::size_t k = 0; k < n; ++k) {
+  const std::size_t whole = n / floats * floats;
+  for (std::size_t k = 0; k < whole; k += floats) {
+    Floats x = scale * (lanes_at(row + k) - highest);
+    exp_below_zero_lanes(x);
+    lanes_at(out + k) = x;
+  }
+  for (std::size_t k = whole; k < n; ++k) {
     out[k] = exp_below_zero(scale * (row[k] - highest));
   }
   return sum_in_lanes(n, [out](std::size_t k) { return out[k]; });
@@ -80,7 +95,25 @@ TROUPE_HOT float exponentials(const float* __restrict row, std::size_t n, float 
 /// half of their gradient. \param shares  become the weighted losses \returns their sum
 TROUPE_HOT float negative_losses(const float* __restrict scores, std::size_t n, float margin,
                                  float sum, float* __restrict shares, float* __restrict grad) {
-  for (std::size_t k = 0; k < n; ++k) {
+  const std::size_t whole = n / floats * floats;
+  const Floats zero = {};
+  for (std::size_t k = 0; k < whole; k += floats) {
+    const Floats x = margin + lanes_at(scores + k);
+    const FloatBits above = x > 0.0F;
+    Floats e;
+    choose(above, -x, x, e);
+    exp_below_zero_lanes(e);
+    const Floats logistic = 1.0F / (1.0F + e);
+    const Floats share = lanes_at(shares + k) / sum;
+    Floats slope;
+    choose(above, logistic, e * logistic, slope);
+    lanes_at(grad + k) = 0.5F * share * slope;
+    Floats linear;
+    choose(above, x, zero, linear);
+    log_of_one_and_lanes(e);
+    lanes_at(shares + k) = share * (linear + e);
+  }
+  for (std::size_t k = whole; k < n; ++k) {
     const float x = margin + scores[k];
     const float e = exp_below_zero(x > 0 ? -x : x);
     const float logistic = 1.0F / (1.0F + e);

@@ -2,6 +2,7 @@
 
 #include "runtime/base/executor.hpp"
 #include "runtime/base/hot.hpp"
+#include "runtime/nn/knowledge/float_lanes.hpp"
 #include "runtime/nn/ops/linear.hpp"
 #include "runtime/nn/ops/row_kernels.hpp"
 
@@ -39,74 +40,98 @@ namespace {
   return 0;
 }
 
-/// Adds the gradient of -Σ|q - c|, times `grad`.
-void add_sign_rows(const float* __restrict q, const float* __restrict c, float grad,
-                   float* __restrict to_q, float* __restrict to_c, std::size_t cols) {
-  for (std::size_t i = 0; i < cols; ++i) {
-    const float difference = q[i] - c[i];
-    const float step = difference > 0 ? grad : (difference < 0 ? -grad : 0.0F);
-    to_q[i] -= step;
-    to_c[i] += step;
+/// What a gradient is added to; `to` is null where it is not wanted.
+struct PairGradient {
+  float* to_query;
+  float* to_candidate;
+};
+
+/// Takes `step(c)` from the query's gradient and adds it to the candidate's.
+template <class Step>
+[[gnu::always_inline]] inline void move_rows(const PairGradient& to, std::size_t cols,
+                                             const Step& step) {
+  float* __restrict q = to.to_query;
+  float* __restrict c = to.to_candidate;
+  if (q == nullptr) {
+    for (std::size_t i = 0; i < cols; ++i) {
+      c[i] += step(i);
+    }
+  } else if (c == nullptr) {
+    for (std::size_t i = 0; i < cols; ++i) {
+      q[i] -= step(i);
+    }
+  } else {
+    for (std::size_t i = 0; i < cols; ++i) {
+      const float by = step(i);
+      q[i] -= by;
+      c[i] += by;
+    }
   }
 }
 
-/// Adds the gradient of -Σ|q_k - c_k|, times `grad`.
-void add_direction_rows(const float* __restrict q, const float* __restrict c, float grad,
-                        float* __restrict to_q, float* __restrict to_c, std::size_t half) {
+/// Of -Σ|q - c|.
+void add_sign_rows(const ScoredPair& pair, const PairGradient& to, std::size_t cols) {
+  const float* __restrict q = pair.query;
+  const float* __restrict c = pair.candidate;
+  const float grad = pair.grad;
+  move_rows(to, cols, [=](std::size_t i) {
+    const float difference = q[i] - c[i];
+    return difference > 0 ? grad : (difference < 0 ? -grad : 0.0F);
+  });
+}
+
+/// Of -Σ|q_k - c_k|.
+void add_direction_rows(const ScoredPair& pair, const PairGradient& to, std::size_t half) {
+  const float* __restrict q = pair.query;
+  const float* __restrict c = pair.candidate;
+  float* __restrict to_q = to.to_query;
+  float* __restrict to_c = to.to_candidate;
+  const bool of_query = to_q != nullptr;
+  const bool of_candidate = to_c != nullptr;
   for (std::size_t i = 0; i < half; ++i) {
     const float re = q[i] - c[i];
     const float im = q[half + i] - c[half + i];
     const float modulus = std::sqrt(re * re + im * im);
-    const float share = modulus > 0 ? grad / modulus : 0.0F;
-    to_q[i] -= share * re;
-    to_q[half + i] -= share * im;
-    to_c[i] += share * re;
-    to_c[half + i] += share * im;
+    const float share = modulus > 0 ? pair.grad / modulus : 0.0F;
+    if (of_query) {
+      to_q[i] -= share * re;
+      to_q[half + i] -= share * im;
+    }
+    if (of_candidate) {
+      to_c[i] += share * re;
+      to_c[half + i] += share * im;
+    }
   }
 }
 
-/// Adds `share` (c - q) to the query's gradient and the opposite to the candidate's.
-void add_difference_rows(const float* __restrict q, const float* __restrict c, float share,
-                         float* __restrict to_q, float* __restrict to_c, std::size_t cols) {
-  for (std::size_t i = 0; i < cols; ++i) {
-    const float step = share * (q[i] - c[i]);
-    to_q[i] -= step;
-    to_c[i] += step;
-  }
+/// Of the length of q - c.
+void add_difference_rows(const ScoredPair& pair, const PairGradient& to, std::size_t cols) {
+  const float* __restrict q = pair.query;
+  const float* __restrict c = pair.candidate;
+  const float share = pair.score < 0 ? pair.grad / -pair.score : 0.0F;
+  move_rows(to, cols, [=](std::size_t i) { return share * (q[i] - c[i]); });
 }
 
-struct OnePair {
-  const float* q;
-  const float* c;
-  float* to_q;
-  float* to_c;
-};
-
-void add_pair_gradient(Comparison comparison, const OnePair& pair, float score, float grad,
+void add_pair_gradient(Comparison comparison, const ScoredPair& pair, const PairGradient& to,
                        std::size_t cols) {
   switch (comparison) {
     case Comparison::product:
-      add_scaled_row(pair.c, grad, pair.to_q, cols);
-      add_scaled_row(pair.q, grad, pair.to_c, cols);
+      if (to.to_query != nullptr) {
+        add_scaled_row(pair.candidate, pair.grad, to.to_query, cols);
+      }
+      if (to.to_candidate != nullptr) {
+        add_scaled_row(pair.query, pair.grad, to.to_candidate, cols);
+      }
       return;
     case Comparison::distance_1:
-      add_sign_rows(pair.q, pair.c, grad, pair.to_q, pair.to_c, cols);
-      return;
+      return add_sign_rows(pair, to, cols);
     case Comparison::distance_2:
-      add_difference_rows(pair.q, pair.c, score < 0 ? grad / -score : 0.0F, pair.to_q, pair.to_c,
-                          cols);
-      return;
+      return add_difference_rows(pair, to, cols);
     case Comparison::moduli:
-      add_direction_rows(pair.q, pair.c, grad, pair.to_q, pair.to_c, cols / 2);
-      return;
+      return add_direction_rows(pair, to, cols / 2);
   }
 }
 
-/// 16 floats side by side, at any address.
-typedef float Floats  // NOLINT: `using` takes no size
-    __attribute__((vector_size(64), aligned(4), may_alias));
-typedef std::int32_t FloatBits __attribute__((vector_size(64), may_alias));  // NOLINT
-constexpr std::size_t floats = 16;
 constexpr std::size_t vectors = RowTiles::width / floats;
 
 [[gnu::always_inline]] inline void square_roots(Floats& x) {
@@ -175,6 +200,50 @@ TROUPE_HOT void hinge_tile(const float* row, const float* factors, const float* 
   }
 }
 
+/// Squares of the length of rows.
+void square_rows(ConstMatrix rows, std::span<float> squares) {
+  for (std::size_t i = 0; i < rows.rows; ++i) {
+    squares[i] = dot_row(rows.row(i).data(), rows.row(i).data(), rows.cols);
+  }
+}
+
+/// products[j] becomes |q|² + |c_j|² - 2 q·c_j. \returns whether one of them is near
+TROUPE_HOT bool squares_of_differences(float of_query, const float* __restrict of_candidates,
+                                       std::size_t n, float* __restrict products) {
+  std::uint32_t near = 0;
+  for (std::size_t j = 0; j < n; ++j) {
+    const float terms = of_query + of_candidates[j];
+    const float square = terms - 2.0F * products[j];
+    products[j] = square;
+    near |= square < near_share * terms ? 1U : 0U;
+  }
+  return near != 0;
+}
+
+TROUPE_HOT void negative_roots(float* row, std::size_t n) {
+  for (std::size_t j = 0; j < n; ++j) {
+    row[j] = -std::sqrt(row[j]);
+  }
+}
+
+[[gnu::always_inline]] inline bool is_near_distance(float score, float terms) {
+  return score * score <= 2.0F * near_share * terms;
+}
+
+/// shares[j] = grad[j] over the distance; 0 where that is near. \returns whether one is
+TROUPE_HOT bool shares_of_distances(float of_query, const float* __restrict of_candidates,
+                                    const float* __restrict scores, const float* __restrict grad,
+                                    std::size_t n, float* __restrict shares) {
+  std::uint32_t near = 0;
+  for (std::size_t j = 0; j < n; ++j) {
+    const bool is_near = is_near_distance(scores[j], of_query + of_candidates[j]);
+    const float share = grad[j] / -scores[j];
+    shares[j] = is_near ? 0.0F : share;
+    near |= is_near ? 1U : 0U;
+  }
+  return near != 0;
+}
+
 void check_pairs(ConstMatrix queries, ConstMatrix candidates, ConstMatrix scores) {
   TROUPE_ASSERT(scores.rows == queries.rows && scores.cols == candidates.rows &&
                     queries.cols == candidates.cols,
@@ -188,11 +257,11 @@ void fill_zero(MutMatrix m) {
 
 }  // namespace
 
-void scores_in_pairs(Comparison comparison, ConstMatrix queries, ConstMatrix candidates,
+void scores_in_pairs(Comparison comparison, ConstMatrix queries, const PlacedRows& candidates,
                      std::span<float> scores) {
-  TROUPE_ASSERT(queries.rows == candidates.rows && queries.cols == candidates.cols &&
+  TROUPE_ASSERT(queries.rows == candidates.rows() && queries.cols == candidates.cols() &&
                     scores.size() == queries.rows,
-                "pairs", queries.rows, queries.cols, candidates.rows, candidates.cols,
+                "pairs", queries.rows, queries.cols, candidates.rows(), candidates.cols(),
                 scores.size());
   for (std::size_t i = 0; i < queries.rows; ++i) {
     scores[i] =
@@ -200,19 +269,12 @@ void scores_in_pairs(Comparison comparison, ConstMatrix queries, ConstMatrix can
   }
 }
 
-void pairs_backward(Comparison comparison, ConstMatrix queries, ConstMatrix candidates,
-                    std::span<const float> scores, std::span<const float> grad,
-                    const PairSides& into) {
-  TROUPE_ASSERT(scores.size() == queries.rows && grad.size() == queries.rows &&
-                    into.queries.size() == queries.size() &&
-                    into.candidates.size() == candidates.size(),
-                "gradients of pairs", scores.size(), grad.size(), queries.rows);
-  for (std::size_t i = 0; i < queries.rows; ++i) {
-    add_pair_gradient(comparison,
-                      {queries.row(i).data(), candidates.row(i).data(), into.queries.row(i).data(),
-                       into.candidates.row(i).data()},
-                      scores[i], grad[i], queries.cols);
-  }
+void add_query_gradient(Comparison comparison, const ScoredPair& pair, std::span<float> to) {
+  add_pair_gradient(comparison, pair, {to.data(), nullptr}, to.size());
+}
+
+void add_candidate_gradient(Comparison comparison, const ScoredPair& pair, std::span<float> to) {
+  add_pair_gradient(comparison, pair, {nullptr, to.data()}, to.size());
 }
 
 void RowTiles::assign(ConstMatrix rows) {
@@ -275,25 +337,22 @@ void AllPairs::forward(Comparison comparison, ConstMatrix queries, ConstMatrix c
 }
 
 void AllPairs::euclidean_forward(ConstMatrix queries, ConstMatrix candidates, MutMatrix scores) {
-  const auto squares = squares_.get(queries.rows + candidates.rows);
-  for (std::size_t i = 0; i < queries.rows; ++i) {
-    squares[i] = dot_row(queries.row(i).data(), queries.row(i).data(), queries.cols);
-  }
-  for (std::size_t j = 0; j < candidates.rows; ++j) {
-    const float* row = candidates.row(j).data();
-    squares[queries.rows + j] = dot_row(row, row, candidates.cols);
-  }
+  const auto squares = squares_.get(queries.rows + 2 * candidates.rows);
+  square_rows(queries, squares);
+  const auto of_candidates = squares.subspan(queries.rows, candidates.rows);
+  square_rows(candidates, of_candidates);
   linear_rows(queries, candidates, scores, Into::overwrite, precision_);
-  const float* of_candidates = squares.data() + queries.rows;
   for (std::size_t i = 0; i < queries.rows; ++i) {
     float* row = scores.row(i).data();
+    if (!squares_of_differences(squares[i], of_candidates.data(), scores.cols, row)) {
+      negative_roots(row, scores.cols);
+      continue;
+    }
     for (std::size_t j = 0; j < scores.cols; ++j) {
-      const float terms = squares[i] + of_candidates[j];
-      const float square = terms - 2.0F * row[j];
-      row[j] = square < near_share * terms
+      row[j] = row[j] < near_share * (squares[i] + of_candidates[j])
                    ? score_of_pair(Comparison::distance_2, queries.row(i).data(),
                                    candidates.row(j).data(), queries.cols)
-                   : -std::sqrt(square);
+                   : -std::sqrt(row[j]);
     }
   }
 }
@@ -319,10 +378,10 @@ void AllPairs::backward(Comparison comparison, ConstMatrix queries, ConstMatrix 
   fill_zero(out.candidates);
   for (std::size_t i = 0; i < queries.rows; ++i) {
     for (std::size_t j = 0; j < candidates.rows; ++j) {
-      add_pair_gradient(comparison,
-                        {queries.row(i).data(), candidates.row(j).data(), out.queries.row(i).data(),
-                         out.candidates.row(j).data()},
-                        scores.row(i)[j], grad.row(i)[j], queries.cols);
+      add_pair_gradient(
+          comparison,
+          {queries.row(i).data(), candidates.row(j).data(), scores.row(i)[j], grad.row(i)[j]},
+          {out.queries.row(i).data(), out.candidates.row(j).data()}, queries.cols);
     }
   }
 }
@@ -338,24 +397,19 @@ void AllPairs::product_backward(ConstMatrix queries, ConstMatrix candidates, Con
 void AllPairs::euclidean_backward(ConstMatrix queries, ConstMatrix candidates, ConstMatrix scores,
                                   ConstMatrix grad, const PairSides& out) {
   const MutMatrix shares = shares_.matrix(grad.rows, grad.cols);
-  const auto squares = squares_.get(queries.rows + 2 * candidates.rows);
-  for (std::size_t i = 0; i < queries.rows; ++i) {
-    squares[i] = dot_row(queries.row(i).data(), queries.row(i).data(), queries.cols);
-  }
-  for (std::size_t j = 0; j < candidates.rows; ++j) {
-    const float* row = candidates.row(j).data();
-    squares[queries.rows + j] = dot_row(row, row, candidates.cols);
-  }
+  const auto squares = squares_.get(queries.rows + 2 * candidates.rows);  // those of forward()
+  const auto of_candidates = squares.subspan(queries.rows, candidates.rows);
   std::vector<std::pair<std::size_t, std::size_t>> near;
   for (std::size_t i = 0; i < grad.rows; ++i) {
+    const auto row = scores.row(i);
+    if (!shares_of_distances(squares[i], of_candidates.data(), row.data(), grad.row(i).data(),
+                             grad.cols, shares.row(i).data())) {
+      continue;
+    }
     for (std::size_t j = 0; j < grad.cols; ++j) {
-      const float score = scores.row(i)[j];
-      const bool is_near =
-          score * score <= 2.0F * near_share * (squares[i] + squares[queries.rows + j]);
-      if (is_near && score < 0) {
+      if (is_near_distance(row[j], squares[i] + of_candidates[j]) && row[j] < 0) {
         near.emplace_back(i, j);
       }
-      shares.row(i)[j] = is_near ? 0.0F : grad.row(i)[j] / -score;
     }
   }
   product_backward(queries, candidates, shares, out);
@@ -371,10 +425,10 @@ void AllPairs::euclidean_backward(ConstMatrix queries, ConstMatrix candidates, C
                    candidates.cols);
   }
   for (const auto& [i, j] : near) {
-    add_pair_gradient(Comparison::distance_2,
-                      {queries.row(i).data(), candidates.row(j).data(), out.queries.row(i).data(),
-                       out.candidates.row(j).data()},
-                      scores.row(i)[j], grad.row(i)[j], queries.cols);
+    add_pair_gradient(
+        Comparison::distance_2,
+        {queries.row(i).data(), candidates.row(j).data(), scores.row(i)[j], grad.row(i)[j]},
+        {out.queries.row(i).data(), out.candidates.row(j).data()}, queries.cols);
   }
 }
 

@@ -4,6 +4,7 @@
 /// the calling thread, in an order that depends on shapes alone; a pair's bits depend on its two
 /// rows, on the number of columns, and in a product on the pair's place (decision 0006).
 #include "runtime/base/matrix.hpp"
+#include "runtime/nn/knowledge/placed_rows.hpp"
 #include "runtime/nn/knowledge/triple_score.hpp"
 #include "runtime/nn/ops/grow_buffer.hpp"
 #include "runtime/nn/ops/precision.hpp"
@@ -19,21 +20,28 @@ namespace troupe::nn {
 inline constexpr float near_share = 0x1p-6F;
 
 /// scores[i] = comparison of row i of `queries` with row i of `candidates`.
-void scores_in_pairs(Comparison comparison, ConstMatrix queries, ConstMatrix candidates,
+void scores_in_pairs(Comparison comparison, ConstMatrix queries, const PlacedRows& candidates,
                      std::span<float> scores);
+
+/// One query and one candidate, of as many columns, with their score and the gradient of that.
+struct ScoredPair {
+  const float* query;
+  const float* candidate;
+  float score;
+  float grad;
+};
+// The gradient of a pair's score by its rows is 0 where a distance, one of its columns or a modulus is 0.
+
+/// Adds it to that of the query.
+void add_query_gradient(Comparison comparison, const ScoredPair& pair, std::span<float> to);
+/// Adds it to that of the candidate.
+void add_candidate_gradient(Comparison comparison, const ScoredPair& pair, std::span<float> to);
 
 /// Gradients by the rows of both sides.
 struct PairSides {
   MutMatrix queries;
   MutMatrix candidates;
 };
-
-/// Adds the gradients of scores_in_pairs() to `into`: 0 where a distance, one of its columns or a
-/// modulus is 0.
-/// \param grad  [rows] of the scores
-void pairs_backward(Comparison comparison, ConstMatrix queries, ConstMatrix candidates,
-                    std::span<const float> scores, std::span<const float> grad,
-                    const PairSides& into);
 
 /// Rows turned into tiles of `width` columns, padded with zeros, for distances without products.
 class RowTiles {
@@ -70,7 +78,7 @@ class AllPairs {
   void forward(Comparison comparison, ConstMatrix queries, ConstMatrix candidates,
                MutMatrix scores);
 
-  /// \param scores  as forward() made them from the same rows
+  /// Of the last forward().
   /// \param grad    [queries, candidates] of the scores
   /// \param out     overwritten
   void backward(Comparison comparison, ConstMatrix queries, ConstMatrix candidates,
@@ -85,8 +93,8 @@ class AllPairs {
 
   Precision precision_ = Precision::float32;
   RowTiles tiles_;
-  GrowBuffer<float> squares_;   ///< of queries, then of candidates
-  GrowBuffer<float> shares_;    ///< gradients over distances
+  GrowBuffer<float> squares_;  ///< of queries, then of candidates; then room for sums of the latter
+  GrowBuffer<float> shares_;   ///< gradients over distances
   GrowBuffer<float> partials_;  ///< of products
 };
 

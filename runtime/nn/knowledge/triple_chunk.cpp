@@ -1,64 +1,30 @@
 #include "runtime/nn/knowledge/triple_chunk.hpp"
 
 #include <algorithm>
-#include <utility>
 
 namespace troupe::nn {
 namespace {
 
-/// Its values are written anew.
-void shape_as(const Matrix& like, Matrix& to) {
-  if (to.rows() != like.rows() || to.cols() != like.cols()) {
-    to = Matrix(like.rows(), like.cols());
-  }
-}
-
-void add_at_places(const Matrix& from, std::span<const std::uint32_t> places, MutMatrix to) {
-  for (std::size_t i = 0; i < places.size(); ++i) {
-    const float* row = from.view().row(i).data();
-    float* sum = to.row(places[i]).data();
-    for (std::size_t c = 0; c < to.cols; ++c) {
-      sum[c] += row[c];
-    }
-  }
-}
-
-ChunkPlaces places_of(const TripleLossWork& work, std::size_t chunk) {
+ChunkRows rows_of(const TripleLossWork& work, std::size_t chunk, ConstMatrix factors) {
   const std::size_t first = chunk * work.options.chunk;
   const auto count = std::min<std::size_t>(work.options.chunk, work.known.size() - first);
   const std::size_t negatives = work.options.negatives;
-  return {.known = work.known.subspan(first, count),
-          .relation = work.relation.subspan(first, count),
-          .answer = work.answer.subspan(first, count),
-          .negative = work.candidates.subspan(chunk * negatives, negatives)};
+  const auto relation = work.relation.subspan(first, count);
+  return {.known = {work.entities, work.known.subspan(first, count)},
+          .relation = {work.relations, relation},
+          .answer = {work.entities, work.answer.subspan(first, count)},
+          .negative = {work.entities, work.candidates.subspan(chunk * negatives, negatives)},
+          .factors = factors.rows == 0 ? PlacedRows() : PlacedRows(factors, relation)};
 }
 
 }  // namespace
 
-void gather_rows(ConstMatrix from, std::span<const std::uint32_t> places, Matrix& to) {
-  if (to.rows() != places.size() || to.cols() != from.cols) {
-    to = Matrix(places.size(), from.cols);
-  }
-  for (std::size_t i = 0; i < places.size(); ++i) {
-    std::ranges::copy(from.row(places[i]), to.view().row(i).begin());
-  }
-}
-
-double TripleChunk::run(const TripleLossWork& work, std::size_t chunk, Precision precision) {
-  const auto& score = work.options.score;
-  scorer_.set_score(score);
+double TripleChunk::run(const TripleLossWork& work, std::size_t chunk, ConstMatrix factors,
+                        Precision precision) {
+  options_ = work.options;
+  scorer_.set_score(options_.score);
   scorer_.set_precision(precision);
-  places_ = places_of(work, chunk);
-  gather_rows(work.entities, places_.known, rows_[0]);
-  gather_rows(work.relations, places_.relation, rows_[1]);
-  gather_rows(work.entities, places_.answer, rows_[2]);
-  gather_rows(work.entities, places_.negative, rows_[3]);
-  for (std::size_t i = 0; i < rows_.size(); ++i) {
-    shape_as(rows_[i], grads_[i]);
-  }
-  const ChunkRows rows{std::as_const(rows_[0]).view(), std::as_const(rows_[1]).view(),
-                       std::as_const(rows_[2]).view(), std::as_const(rows_[3]).view()};
-  const auto scores = scorer_.forward(work.replaced, rows);
+  const auto scores = scorer_.forward(work.replaced, rows_of(work, chunk, factors));
   const auto positive = positive_.get(scores.positive.size());
   const auto negative = negative_.matrix(scores.negative.rows, scores.negative.cols);
   const LinkGradients to{positive, negative};
@@ -66,22 +32,34 @@ double TripleChunk::run(const TripleLossWork& work, std::size_t chunk, Precision
       work.loss.rule == TripleRule::softmax
           ? chunk_softmax(scores, to)
           : chunk_self_adversarial(scores, work.loss.margin, work.loss.temperature, to, scratch_);
-  scorer_.backward(rows, {positive, negative},
-                   {grads_[0].view(), grads_[1].view(), grads_[2].view(), grads_[3].view()});
-  for (std::size_t i = 0; i < 3; ++i) {
-    const bool of_relations = i == 1;
-    regularize(work.options.regularization,
-               score.complex_rows() && !(of_relations && score.kind == ScoreKind::rotate),
-               work.options.factor, std::as_const(rows_[i]).view(), grads_[i].view());
-  }
+  scorer_.backward({positive, negative});
   return loss.sum;
 }
 
-void TripleChunk::add(MutMatrix entities, MutMatrix relations) const {
-  add_at_places(grads_[0], places_.known, entities);
-  add_at_places(grads_[1], places_.relation, relations);
-  add_at_places(grads_[2], places_.answer, entities);
-  add_at_places(grads_[3], places_.negative, entities);
+void TripleChunk::pull_to_zero(const PlacedRows& rows, bool complex_rows, std::size_t i,
+                               std::span<float> grad) const {
+  regularize(options_.regularization, complex_rows, options_.factor,
+             {rows.row(i).data(), 1, rows.cols()}, {grad.data(), 1, grad.size()});
+}
+
+void TripleChunk::entity_gradient(std::size_t i, std::span<float> out) const {
+  const auto& rows = scorer_.rows();
+  const std::size_t triples = rows.known.rows();
+  if (i < triples) {
+    scorer_.known_gradient(i, out);
+    pull_to_zero(rows.known, options_.score.complex_rows(), i, out);
+  } else if (i < 2 * triples) {
+    scorer_.answer_gradient(i - triples, out);
+    pull_to_zero(rows.answer, options_.score.complex_rows(), i - triples, out);
+  } else {
+    std::ranges::copy(scorer_.negative_gradients().row(i - 2 * triples), out.begin());
+  }
+}
+
+void TripleChunk::relation_gradient(std::size_t i, std::span<float> out) const {
+  scorer_.relation_gradient(i, out);
+  const bool angles = options_.score.kind == ScoreKind::rotate;
+  pull_to_zero(scorer_.rows().relation, options_.score.complex_rows() && !angles, i, out);
 }
 
 }  // namespace troupe::nn

@@ -5,41 +5,36 @@
 #include "runtime/nn/knowledge/triple_loss.hpp"
 #include "runtime/nn/ops/grow_buffer.hpp"
 
-#include <array>
 #include <cstddef>
-#include <cstdint>
 #include <span>
 
 namespace troupe::nn {
 
-/// Rows of a chunk by their places: of entities among a batch's nodes, of relations by number.
-struct ChunkPlaces {
-  std::span<const std::uint32_t> known;
-  std::span<const std::uint32_t> relation;
-  std::span<const std::uint32_t> answer;
-  std::span<const std::uint32_t> negative;
-};
-
-/// \param to  gets the shape
-void gather_rows(ConstMatrix from, std::span<const std::uint32_t> places, Matrix& to);
-
-/// Lifecycle: run(), then add(); again. Threads: one at a time; chunks at once
-/// Borrows:   from run() to the end of add() the places
+/// Lifecycle: run(), then gradients of its rows; again
+/// Threads:   one at a time, chunks at once; gradients of rows on any threads at once
+/// Borrows:   from run() to the last gradient the work
 class TripleChunk {
  public:
-  /// \param chunk  its number
+  /// \param chunk    its number
+  /// \param factors  relation_factors() of all relations that triples name; no rows: of no use
   /// \param precision  of products
   /// \returns sum of the losses over its triples, without the regularization
-  double run(const TripleLossWork& work, std::size_t chunk,
+  double run(const TripleLossWork& work, std::size_t chunk, ConstMatrix factors = {},
              Precision precision = Precision::float32);
-  /// Adds the gradients of the last run() row by row: of known ends, relations, answers, candidates.
-  void add(MutMatrix entities, MutMatrix relations) const;
+
+  // Gradients of the last run() with the regularization, overwritten.
+  /// Entity `i` of those that the chunk reads: known ends, answers, candidates.
+  /// \param out  [columns]
+  void entity_gradient(std::size_t i, std::span<float> out) const;
+  /// Of triple `i`. \param out  [columns of relations]
+  void relation_gradient(std::size_t i, std::span<float> out) const;
 
  private:
+  void pull_to_zero(const PlacedRows& rows, bool complex_rows, std::size_t i,
+                    std::span<float> grad) const;
+
+  KnowledgeOptions options_;
   ChunkScorer scorer_;
-  ChunkPlaces places_;
-  std::array<Matrix, 4> rows_;
-  std::array<Matrix, 4> grads_;
   GrowBuffer<float> positive_;
   GrowBuffer<float> negative_;
   GrowBuffer<float> scratch_;

@@ -1,80 +1,12 @@
 #include "runtime/nn/knowledge/triple_score.hpp"
 
-#include "runtime/base/hot.hpp"
+#include "runtime/nn/knowledge/query_rows.hpp"
 #include "runtime/nn/ops/row_ops.hpp"
 
 #include <algorithm>
 #include <cmath>
 
 namespace troupe::nn {
-namespace {
-
-void check_query_shapes(const TripleScore& score, ConstMatrix known, ConstMatrix factors,
-                        ConstMatrix queries) {
-  TROUPE_ASSERT(known.rows == factors.rows && known.cols == factors.cols &&
-                    known.rows == queries.rows && known.cols == queries.cols,
-                "rows of queries", known.rows, known.cols, factors.rows, factors.cols, queries.rows,
-                queries.cols);
-  TROUPE_ASSERT(!score.complex_rows() || known.cols % 2 == 0, "columns of complex rows",
-                known.cols);
-}
-
-float sign_of(ReplacedEnd replaced) {
-  return replaced == ReplacedEnd::tail ? 1.0F : -1.0F;
-}
-
-/// q = k times r, or times its conjugate where `sign` is -1; rows of [re | im].
-void multiply_complex_row(const float* __restrict k, const float* __restrict r, float sign,
-                          float* __restrict q, std::size_t half) {
-  for (std::size_t i = 0; i < half; ++i) {
-    const float imaginary = sign * r[half + i];
-    q[i] = k[i] * r[i] - k[half + i] * imaginary;
-    q[half + i] = k[i] * imaginary + k[half + i] * r[i];
-  }
-}
-
-struct ComplexGradients {
-  float* __restrict k;
-  float* __restrict r;
-};
-void multiply_complex_backward(const float* __restrict k, const float* __restrict r, float sign,
-                               const float* __restrict grad, std::size_t half,
-                               ComplexGradients grads) {
-  for (std::size_t i = 0; i < half; ++i) {
-    const float imaginary = sign * r[half + i];
-    const float re = grad[i];
-    const float im = grad[half + i];
-    grads.k[i] = re * r[i] + im * imaginary;
-    grads.k[half + i] = im * r[i] - re * imaginary;
-    grads.r[i] = re * k[i] + im * k[half + i];
-    grads.r[half + i] = sign * (im * k[i] - re * k[half + i]);
-  }
-}
-
-/// Gradients of a query of complex numbers; of angles where relations are such.
-void complex_query_backward(const TripleScore& score, float sign, ConstMatrix known,
-                            ConstMatrix factors, ConstMatrix grad_queries,
-                            const QueryGradients& grads) {
-  const std::size_t half = known.cols / 2;
-  const bool angles = score.kind == ScoreKind::rotate;
-  Matrix of_factors(angles ? 1 : 0, known.cols);
-  for (std::size_t i = 0; i < known.rows; ++i) {
-    float* of_relation = angles ? of_factors.data() : grads.relations.row(i).data();
-    multiply_complex_backward(known.row(i).data(), factors.row(i).data(), sign,
-                              grad_queries.row(i).data(), half,
-                              {grads.known.row(i).data(), of_relation});
-    if (!angles) {
-      continue;
-    }
-    const float* cosine = factors.row(i).data();
-    const auto angle = grads.relations.row(i);
-    for (std::size_t k = 0; k < half; ++k) {
-      angle[k] = cosine[k] * of_relation[half + k] - cosine[half + k] * of_relation[k];
-    }
-  }
-}
-
-}  // namespace
 
 Comparison TripleScore::comparison() const {
   switch (kind) {
@@ -109,45 +41,29 @@ void relation_factors(const TripleScore& score, ConstMatrix relations, MutMatrix
 
 void query_rows(const TripleScore& score, ReplacedEnd replaced, ConstMatrix known,
                 ConstMatrix factors, MutMatrix queries) {
-  check_query_shapes(score, known, factors, queries);
-  const float sign = sign_of(replaced);
-  if (score.complex_rows()) {
-    for (std::size_t i = 0; i < known.rows; ++i) {
-      multiply_complex_row(known.row(i).data(), factors.row(i).data(), sign, queries.row(i).data(),
-                           known.cols / 2);
-    }
-    return;
-  }
-  const bool sum = score.kind == ScoreKind::transe;
-  for (std::size_t i = 0; i < known.size(); ++i) {
-    const float factor = factors.data[i];
-    queries.data[i] = sum ? known.data[i] + sign * factor : known.data[i] * factor;
-  }
+  query_rows(score, replaced, PlacedRows(known), PlacedRows(factors), queries);
 }
 
 void query_backward(const TripleScore& score, ReplacedEnd replaced, ConstMatrix known,
                     ConstMatrix factors, ConstMatrix grad_queries, const QueryGradients& grads) {
-  check_query_shapes(score, known, factors, grad_queries);
-  TROUPE_ASSERT(grads.known.rows == known.rows && grads.known.cols == known.cols &&
+  TROUPE_ASSERT(known.rows == factors.rows && known.cols == factors.cols &&
+                    known.rows == grad_queries.rows && known.cols == grad_queries.cols &&
+                    grads.known.rows == known.rows && grads.known.cols == known.cols &&
                     grads.relations.rows == known.rows &&
                     grads.relations.cols == score.relation_cols(known.cols),
-                "gradients of queries", grads.known.rows, grads.known.cols, grads.relations.rows,
-                grads.relations.cols);
-  const float sign = sign_of(replaced);
-  if (score.complex_rows()) {
-    complex_query_backward(score, sign, known, factors, grad_queries, grads);
-    return;
-  }
-  const bool sum = score.kind == ScoreKind::transe;
-  for (std::size_t i = 0; i < known.size(); ++i) {
-    const float grad = grad_queries.data[i];
-    grads.known.data[i] = sum ? grad : grad * factors.data[i];
-    grads.relations.data[i] = sum ? sign * grad : grad * known.data[i];
+                "gradients of queries", known.rows, known.cols, factors.rows, grad_queries.rows,
+                grads.known.rows, grads.relations.rows, grads.relations.cols);
+  for (std::size_t i = 0; i < known.rows; ++i) {
+    const QueryRow query{known.row(i).data(), factors.row(i).data(), grad_queries.row(i).data()};
+    known_gradient(score, replaced, query, grads.known.row(i));
+    relation_gradient(score, replaced, query, grads.relations.row(i));
   }
 }
 
 void unit_rows(int norm, ConstMatrix rows, MutMatrix out, std::span<float> lengths) {
-  std::ranges::copy(rows.flat(), out.data);
+  if (rows.data != out.data) {
+    std::ranges::copy(rows.flat(), out.data);
+  }
   if (norm == 2) {
     l2_normalize_rows(out, lengths);
     return;

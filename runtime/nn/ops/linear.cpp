@@ -10,11 +10,16 @@ namespace {
 
 /// Products get a multiple of so many rows, so that all rows go through the same kernel: those for
 /// AVX-512 take 8 at once, and other ways for few rows; those for AVX2 take 6 (decision 0006).
-std::size_t row_granule() {
-  static const std::size_t rows =
-      (dnnl_get_effective_cpu_isa() & dnnl_cpu_isa_avx512_core) == dnnl_cpu_isa_avx512_core ? 64
-                                                                                            : 48;
-  return rows;
+struct Granules {
+  std::size_t whole;  ///< of the product of as many rows as fit
+  std::size_t rest;   ///< of the product of the others, which are fewer than `whole`
+};
+const Granules& granules() {
+  static const Granules of_processor =
+      (dnnl_get_effective_cpu_isa() & dnnl_cpu_isa_avx512_core) == dnnl_cpu_isa_avx512_core
+          ? Granules{64, 64}
+          : Granules{48, 6};
+  return of_processor;
 }
 /// Elements that one thread adds up at a time.
 constexpr std::size_t chunk_elements = 16384;
@@ -38,8 +43,8 @@ void sgemm(Operand a, Operand b, std::size_t k, MutMatrix c, Into into) {
 
 /// y = x B for any number of rows, in products of full granules; B is [x.cols, y.cols] as `b` says.
 void multiply_padded(ConstMatrix x, Operand b, MutMatrix y, Into into) {
-  const std::size_t granule = row_granule();
-  const std::size_t whole = x.rows / granule * granule;
+  const auto& granule = granules();
+  const std::size_t whole = x.rows / granule.whole * granule.whole;
   if (whole > 0) {
     sgemm({x.data, 'N', x.cols}, b, x.cols, y.slice(0, whole), into);
   }
@@ -47,21 +52,32 @@ void multiply_padded(ConstMatrix x, Operand b, MutMatrix y, Into into) {
   if (rest == 0) {
     return;
   }
-  Matrix padded_x = Matrix::zeros(granule, x.cols);
-  Matrix padded_y(granule, y.cols);
-  const auto y_rest = y.slice(whole, rest).flat();
-  std::ranges::copy(x.slice(whole, rest).flat(), padded_x.data());
-  if (into == Into::add) {
-    std::ranges::fill(padded_y.view().flat(), 0.0F);
-    std::ranges::copy(y_rest, padded_y.data());
-  }
+  const std::size_t rows = (rest + granule.rest - 1) / granule.rest * granule.rest;
+  const auto padded = [rows, rest](ConstMatrix from) {
+    Matrix to(rows, from.cols);
+    const auto end = std::ranges::copy(from.flat(), to.data()).out;
+    std::fill_n(end, (rows - rest) * from.cols, 0.0F);
+    return to;
+  };
+  const Matrix padded_x = padded(x.slice(whole, rest));
+  const MutMatrix y_rest = y.slice(whole, rest);
+  Matrix padded_y = into == Into::add ? padded(y_rest) : Matrix(rows, y.cols);
   sgemm({padded_x.data(), 'N', x.cols}, b, x.cols, padded_y.view(), into);
-  std::ranges::copy(padded_y.view().flat().first(y_rest.size()), y_rest.data());
+  std::ranges::copy(padded_y.view().flat().first(y_rest.size()), y_rest.data);
 }
 
 bool in_bf16(Precision precision) {
   TROUPE_ASSERT(precision != Precision::tf32, "products of CPUs in tf32");
   return precision == Precision::bf16;
+}
+
+/// grad_weight = grad_y^T x, or += , of the rows of a chunk.
+void chunk_gradient(ConstMatrix grad_y, ConstMatrix x, MutMatrix grad_weight, Into into,
+                    Precision precision) {
+  if (in_bf16(precision)) {
+    return bf16_gradient(grad_y, x, grad_weight, into);
+  }
+  sgemm({grad_y.data, 'T', grad_y.cols}, {x.data, 'N', x.cols}, x.rows, grad_weight, into);
 }
 
 }  // namespace
@@ -115,6 +131,13 @@ void weight_gradient(Executor& executor, ConstMatrix grad_y, ConstMatrix x,
       "weight_gradient", grad_y.rows, grad_y.cols, x.rows, x.cols, grad_weight.rows,
       grad_weight.cols);
   const std::size_t chunks = chunk_count(x.rows);
+  if (chunks == 1) {
+    chunk_gradient(grad_y, x, grad_weight, Into::overwrite, precision);
+    for (float& sum : grad_weight.flat()) {
+      sum += 0.0F;  // a sum that begins at 0 is not -0
+    }
+    return;
+  }
   const std::size_t groups = std::min(chunks, most_partials);
   const MutMatrix sums = partials.matrix(groups, grad_weight.size());
   executor.parallel_for(groups, [&](std::size_t group) {

@@ -34,7 +34,7 @@ void for_each_chunk(Executor& executor, std::size_t rows,
 enum class Into : bool { overwrite, add };
 
 /// y = x W^T, or y += x W^T. A row's bits do not depend on which or how many other rows there are:
-/// products are made of multiples of 64 rows, of 48 without AVX-512 (the last ones padded), because
+/// products have multiples of 64 rows, without AVX-512 of 48 and then of 6, the last padded, because
 /// oneDNN takes kernels with other bits for few rows (decision 0006).
 ///
 /// With Precision::bf16 operands are rounded to words of bfloat16, and sums are float32. A processor

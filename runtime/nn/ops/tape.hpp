@@ -171,7 +171,7 @@ class Tape {
     ConstMatrix grad;
   };
   void backward(std::span<const Result> results, std::span<float> gradient);
-  /// Of an input that asked for it. Valid until the next pass.
+  /// Of an input that asked for it: valid until the next pass, where it is a result itself as long as `grad`.
   ConstMatrix gradient(Rows input) const;
 
  private:

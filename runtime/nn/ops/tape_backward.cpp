@@ -81,8 +81,12 @@ void Tape::backward(std::span<const Result> results, std::span<float> gradient) 
     TROUPE_ASSERT(grad.rows == out.rows && grad.cols == out.cols, "gradient of the result",
                   grad.rows, grad.cols, out.rows, out.cols);
     Operation& last = *operations_[rows.index];
-    last.gradient = last.slot.gradient.matrix(grad.rows, grad.cols);
-    ops_.copy(grad.flat(), last.gradient.flat());
+    if (last.kind == Operation::Kind::input) {                                // nobody changes it
+      last.gradient = {const_cast<float*>(grad.data), grad.rows, grad.cols};  // NOLINT
+    } else {
+      last.gradient = last.slot.gradient.matrix(grad.rows, grad.cols);
+      ops_.copy(grad.flat(), last.gradient.flat());
+    }
     given[rows.index] = true;
     end = std::max(end, std::size_t{rows.index} + 1);
   }

@@ -1,7 +1,7 @@
 #include "runtime/run/task/knowledge_task.hpp"
 
 #include "runtime/nn/knowledge/entity_ranker.hpp"
-#include "runtime/nn/knowledge/triple_chunk.hpp"
+#include "runtime/nn/knowledge/placed_rows.hpp"
 #include "runtime/nn/ops/grow_buffer.hpp"
 #include "runtime/nn/ops/host_rows.hpp"
 #include "runtime/nn/ops/staged_arrays.hpp"
@@ -152,12 +152,12 @@ class KnowledgeTask final : public Task {
     const auto& score = options_.knowledge.score;
     const auto triples = out.rows;
     const auto places = places_of_triples(links, replaced);
-    Matrix known;
-    Matrix relation;
-    Matrix answer;
-    nn::gather_rows(rows, places.known, known);
-    nn::gather_rows(of_relations, places.relation, relation);
-    nn::gather_rows(rows, places.answer, answer);
+    Matrix known(triples, rows.cols);
+    Matrix relation(triples, of_relations.cols);
+    Matrix answer(triples, rows.cols);
+    nn::gather_rows({rows, places.known}, known.view());
+    nn::gather_rows({of_relations, places.relation}, relation.view());
+    nn::gather_rows({rows, places.answer}, answer.view());
     if (score.unit) {
       std::vector<float> lengths(triples);
       Matrix units(triples, cols_);

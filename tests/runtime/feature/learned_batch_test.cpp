@@ -86,6 +86,47 @@ TEST(LearnedBatch, GradientsGoToTheOwnersInTheBatchsOrder) {
   }
 }
 
+/// Where one part owns all nodes of one table, its answer and its share are not copied; nor mixed up where it
+/// owns those of two.
+TEST(LearnedBatch, OnePartsRowsStayWhereTheyAre) {
+  const auto graph = users_and_items(1);
+  for (const bool items : {false, true}) {
+    auto sampled = *batch_of(graph);
+    if (items) {
+      sampled.nodes[1].ids = {graph.global(3, 1), graph.global(1, 1)};
+    }
+    LearnedBatch batch(two_tables(), *graph.book, std::make_shared<const SampledBatch>(sampled));
+    ASSERT_EQ(batch.questions().size(), 1U);
+    Matrix came(1, items ? 20 : 12);
+    for (std::size_t i = 0; i < came.cols(); ++i) {
+      came.data()[i] = static_cast<float>(i);
+    }
+    EXPECT_OK(batch.answer(0, {came.share()}));
+    EXPECT_OK(batch.answer(0, {Segment::of(std::vector<float>(came.cols()))})) << "a repeat";
+    const auto rows = batch.take();
+    EXPECT_EQ((*rows)[0].view().row(3)[2], 11.0F);
+    EXPECT_EQ((*rows)[0].view().data == std::as_const(came).data(), !items);
+    LearnedInputs gradients(2);
+    gradients[0] = Matrix(4, 3);
+    std::ranges::fill(gradients[0].view().flat(), 5.0F);
+    gradients[1] = Matrix((*rows)[1].rows(), 4);
+    std::ranges::fill(gradients[1].view().flat(), 7.0F);
+
+    const auto share = batch.shares(gradients, 2)[0];
+
+    const auto values = share.rows.as<float>();
+    ASSERT_EQ(values.size(), came.cols());
+    EXPECT_EQ(values[11], 5.0F);
+    EXPECT_EQ(
+        share.rows.bytes.data() == std::as_bytes(std::as_const(gradients[0]).view().flat()).data(),
+        !items);
+    if (items) {
+      EXPECT_EQ((*rows)[1].view().row(1)[3], 19.0F);
+      EXPECT_EQ(values[12], 7.0F);
+    }
+  }
+}
+
 TEST(LearnedBatch, RefusesAnotherNumberOfRows) {
   const auto graph = users_and_items(1);
   LearnedBatch batch(two_tables(), *graph.book, batch_of(graph));

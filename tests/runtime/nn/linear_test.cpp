@@ -14,10 +14,11 @@ struct Shape {
   std::size_t in;
   std::size_t out;
 };
-const std::vector<Shape> shapes = {{1, 1},     {3, 1},     {13, 9},   {16, 7},
-                                   {100, 256}, {256, 47},  {257, 3},  {1433, 16},
-                                   {1433, 64}, {64, 1433}, {500, 128}};
-const std::vector<std::size_t> row_counts = {1, 2, 3, 15, 16, 17, 63, 64, 65, 300, 511, 512};
+const std::vector<Shape> shapes = {{1, 1},     {3, 1},     {13, 9},    {16, 7},
+                                   {100, 256}, {256, 47},  {257, 3},   {1433, 16},
+                                   {1433, 64}, {64, 1433}, {500, 128}, {200, 256}};
+const std::vector<std::size_t> row_counts = {1,  2,  3,  5,  6,  7,  15, 16,  17,  18,  31,
+                                             43, 47, 48, 49, 63, 64, 65, 256, 300, 511, 512};
 
 /// Products of `count` rows from `first` on must have the bits that the whole chunk gave.
 template <class Multiply>

@@ -45,8 +45,9 @@ class Codec : public ::testing::TestWithParam<MessageKind> {
  protected:
   static Frame frame() { return GetParam().example(); }
 };
-const auto kind_maker = [](auto kind) { return kind_of(kind); };
-INSTANTIATE_TEST_SUITE_P(All, Codec, ::testing::ValuesIn(for_all_kinds(kind_maker)),
+INSTANTIATE_TEST_SUITE_P(All, Codec, ::testing::ValuesIn(for_all_kinds([](auto kind) {
+                           return kind_of(kind);
+                         })),
                          name_of_kind<MessageKind>);
 
 TEST_P(Codec, DecodesAndEncodesToTheSameFrame) {
@@ -74,7 +75,7 @@ TEST_P(Codec, SurvivesAWireThatCutsFramesIntoPieces) {
   ASSERT_OK(reader.feed(drain(writer), out));
   ASSERT_EQ(out.size(), 1U);
   ASSERT_OK_AND_ASSIGN(const Frame back, GetParam().again(out[0]));
-  EXPECT_TRUE(same_contents(back, frame()));
+  EXPECT_TRUE(same_contents(back, this->frame()));
 }
 
 /// A damaged frame gives an error, or a message that is valid: it can be sent on.

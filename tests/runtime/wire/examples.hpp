@@ -13,8 +13,8 @@
 
 namespace troupe::net {
 
-/// What `of` gives for every kind of message: `of(std::type_identity<T>())`. Tests of all kinds take values with functions
-/// of a kind, not types: a typed test compiles its classes once per kind and test.
+/// What `of` gives for every kind of message: `of(std::type_identity<T>())`. Tests of all kinds take values
+/// with functions of a kind, not types: a typed test compiles its classes once per kind and test.
 template <class Of>
 auto for_all_kinds(const Of& of) {
   return [&]<class... T>(MessageList<T...>) {

@@ -315,8 +315,9 @@ ListedKind listed_kind(std::type_identity<T> /*kind*/) {
 }
 
 class FieldLists : public ::testing::TestWithParam<ListedKind> {};
-const auto listed_kind_maker = [](auto kind) { return listed_kind(kind); };
-INSTANTIATE_TEST_SUITE_P(All, FieldLists, ::testing::ValuesIn(for_all_kinds(listed_kind_maker)),
+INSTANTIATE_TEST_SUITE_P(All, FieldLists, ::testing::ValuesIn(for_all_kinds([](auto kind) {
+                           return listed_kind(kind);
+                         })),
                          name_of_kind<ListedKind>);
 
 TEST_P(FieldLists, AreTheSchemas) {
