@@ -2,7 +2,7 @@
 
 #include "runtime/base/assert.hpp"
 #include "runtime/nn/ops/linear.hpp"
-#include "runtime/nn/ops/placed_rows.hpp"
+#include "runtime/nn/ops/rows_at_places.hpp"
 #include "runtime/nn/ops/row_kernels.hpp"
 
 #include <algorithm>

@@ -71,15 +71,6 @@ bool in_bf16(Precision precision) {
   return precision == Precision::bf16;
 }
 
-/// grad_weight = grad_y^T x, or += , of the rows of a chunk.
-void chunk_gradient(ConstMatrix grad_y, ConstMatrix x, MutMatrix grad_weight, Into into,
-                    Precision precision) {
-  if (in_bf16(precision)) {
-    return bf16_gradient(grad_y, x, grad_weight, into);
-  }
-  sgemm({grad_y.data, 'T', grad_y.cols}, {x.data, 'N', x.cols}, x.rows, grad_weight, into);
-}
-
 }  // namespace
 
 void for_each_piece(Executor& executor, std::size_t rows, std::size_t piece,

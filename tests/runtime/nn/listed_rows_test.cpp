@@ -1,6 +1,6 @@
 // Blocks that list the rows with edges: every bit is that of blocks with offsets for all rows.
 #include "runtime/nn/ops/cpu_block_ops.hpp"
-#include "runtime/nn/ops/placed_rows.hpp"
+#include "runtime/nn/ops/rows_at_places.hpp"
 #include "tests/runtime/nn/network_support.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "runtime/nn/ops/placed_rows.hpp"
+#include "runtime/nn/ops/rows_at_places.hpp"
 
 #include "runtime/nn/ops/row_kernels.hpp"
 

@@ -1,5 +1,5 @@
 #pragma once
-/// \file placed_rows.hpp
+/// \file rows_at_places.hpp
 /// Rows at few places of a matrix, next to each other, and products of them whose bits are those of the
 /// same product with all rows, the others 0. For terms along one of many edge types (Path::places).
 #include "runtime/base/matrix.hpp"
