@@ -1,6 +1,7 @@
 #include "actors/device_sampler.hpp"
 
 #include "actors/assembly.hpp"
+#include "actors/batch_request.hpp"
 #include "actors/error.hpp"
 #include "actors/local_messages.hpp"
 #include "actors/offload.hpp"
@@ -39,7 +40,8 @@ struct DeviceSamplerState {
 using DeviceSamplerActor = caf::stateful_actor<DeviceSamplerState>;
 
 DigestMode digest_of(const DeviceSamplerOptions& options, const BatchKey& key) {
-  return key.purpose == Purpose::train ? options.collect->digest : DigestMode::off;
+  const bool digests = options.digests && key.purpose == Purpose::train;
+  return digests ? options.collect->digest : DigestMode::off;
 }
 
 Result<Rest> make_batch(const DeviceSamplerOptions& options, const SampleBatch& request) {
@@ -53,11 +55,11 @@ Result<Rest> collect_rows(const DeviceSamplerOptions& options, const CollectBatc
 
 /// What the host does, on any thread.
 ReadyBatch finished(const Rest& rest, BatchTrace trace, bool counted) {
-  Batch batch = rest();
-  trace.rows += counted ? 0 : batch.sampled->num_nodes();
-  trace.rows_device += batch.on_device->rows_device;
-  trace.rows_pinned += batch.on_device->rows_pinned;
-  return ReadyBatch{std::move(batch), std::move(trace)};
+  auto made = rest();
+  trace.rows += counted ? 0 : made.batch.sampled->num_nodes();
+  trace.rows_device += made.rows_device;
+  trace.rows_pinned += made.rows_pinned;
+  return ReadyBatch{std::move(made.batch), std::move(trace)};
 }
 
 void deliver_made(DeviceSamplerActor* self, WaitingBatch& batch, Result<ReadyBatch> made) {
@@ -147,8 +149,13 @@ void begin_staged(DeviceSamplerActor* self, const CollectBatch& request) {
 
 void begin_batch(DeviceSamplerActor* self, const Ref<SampleBatch>& request) {
   const auto& options = self->state.options;
-  if (request->sample != options.sample || request->collect != options.collect) {
+  const auto meant = options_of(*options.host, *request);
+  if (!meant || meant->sample != options.sample || meant->collect != options.collect) {
     self->delegate(options.on_host, request);
+    return;
+  }
+  if (const auto seeds = check_seeds(*options.host, *request, *options.sample); !seeds) {
+    self->make_response_promise().deliver(to_caf(seeds.error()));
     return;
   }
   begin(self, {.make = [options, request] { return make_batch(options, *request); },

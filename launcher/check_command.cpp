@@ -171,20 +171,9 @@ bool is_for_programs(const Job& job) {
   return job.task.walks() || nothing_drawn || !job.features.collect;
 }
 
-/// The plan of a job's devices is printed behind that of its processes, whose memory it adds to.
-/// \errors those of device_plan(); out_of_memory: what a device holds for sure has no room
-Result<std::string> check_devices(Job job, const GraphInfo& graph, const GraphFacts& facts,
-                                  Plan& plan) {
-  decide_device(job);
-  if (job.cluster.device.kind == DeviceKind::cpu) {
-    return std::string();
-  }
-  const auto sample = sample_options(job, graph);
-  TROUPE_ASSIGN_OR_RETURN(const auto collect, collect_options(job, graph, BatchReader::trainer));
-  TROUPE_ASSIGN_OR_RETURN(const auto devices, device_plan(job, plan.layout, sample, collect));
-  const auto here = gpu::open_devices(job.cluster.device);  // an error: those of other hosts
-  const auto memory =
-      memory_of_devices(devices, job, graph, plan, here ? here->get() : nullptr, facts.row_bytes);
+/// What devices hold is printed, and added to what processes hold.
+/// \errors out_of_memory: what a device holds for sure has no room
+Status add_devices(const DeviceMemory& memory, Plan& plan, std::string& text) {
   if (memory.copies > 0) {
     plan.memory.items.push_back({"copies of batches for the host", memory.copies});
   }
@@ -195,8 +184,41 @@ Result<std::string> check_devices(Job job, const GraphInfo& graph, const GraphFa
     plan.memory.items.push_back({"pinned for devices", memory.pinned()});
   }
   plan.process_bytes = plan.memory.bytes();
-  TROUPE_RETURN_IF_ERROR(check_device_memory(memory));
-  return to_string(memory);
+  text += to_string(memory);
+  return check_device_memory(memory);
+}
+
+/// The plan of a job's devices is printed behind that of its processes, whose memory it adds to.
+/// \errors those of device_plan(); out_of_memory: what a device holds for sure has no room
+Result<std::string> check_devices(Job job, const GraphInfo& graph, const GraphFacts& facts,
+                                  Plan& plan) {
+  decide_device(job);
+  const bool learns = job.cluster.device.kind != DeviceKind::cpu;
+  const bool samples = job.cluster.sampler_devices.kind != DeviceKind::cpu;
+  if (!learns && !samples) {
+    return std::string();
+  }
+  const auto sample = sample_options(job, graph);
+  TROUPE_ASSIGN_OR_RETURN(const auto collect, collect_options(job, graph, BatchReader::trainer));
+  std::string text;
+  if (learns) {
+    TROUPE_ASSIGN_OR_RETURN(const auto devices, device_plan(job, plan.layout, sample, collect));
+    const auto here = gpu::open_devices(job.cluster.device);  // an error: those of other hosts
+    TROUPE_RETURN_IF_ERROR(add_devices(
+        memory_of_devices(devices, job, graph, plan, here ? here->get() : nullptr, facts.row_bytes),
+        plan, text));
+  }
+  TROUPE_ASSIGN_OR_RETURN(const auto samplers, sampler_plan(job, plan.layout, sample, collect));
+  if (samplers.rows) {
+    const auto here = gpu::open_devices(job.cluster.sampler_devices.automatic
+                                            ? DeviceChoice{.kind = DeviceKind::cuda}
+                                            : job.cluster.sampler_devices);
+    TROUPE_RETURN_IF_ERROR(
+        add_devices(memory_of_samplers(samplers, job, graph, plan, here ? here->get() : nullptr,
+                                       facts.row_bytes),
+                    plan, text));
+  }
+  return text;
 }
 
 }  // namespace

@@ -310,6 +310,12 @@ std::size_t compute_threads(const ClusterJob& cluster, HostId host) {
   return threads > 0 ? threads : compute_threads(cluster);
 }
 
+std::string ClusterPlan::device_text() const {
+  const auto of_ranks = troupe::device_text(job, devices) + gradient_text(gradients);
+  const auto of_samplers = sampler_text(job, sampler_devices);
+  return of_ranks + (of_ranks.empty() || of_samplers.empty() ? "" : "; ") + of_samplers;
+}
+
 Result<std::shared_ptr<const ClusterPlan>> ClusterPlan::make(const Job& job,
                                                              const PartitionedStore& store,
                                                              const ClusterHooks& hooks) {
@@ -358,6 +364,11 @@ Result<std::shared_ptr<const ClusterPlan>> ClusterPlan::make(const Job& job,
   }
   if (hooks.own_program) {
     TROUPE_RETURN_IF_ERROR(add_devices_of_program(*plan, store, hooks));
+  }
+  if (!hooks.inference) {
+    TROUPE_ASSIGN_OR_RETURN(plan->sampler_devices,
+                            sampler_plan(plan->job, plan->layout, *plan->sample, *plan->collect));
+    plan_sampler_memory(plan->sampler_devices, plan->job, *plan->graph, store.partition().heat);
   }
   if (job.task.embeds() && job.eval.predictions && !hooks.take_only) {
     const auto type = end_types_of(*plan->graph, *training_links(job, *plan->graph)).source;

@@ -59,6 +59,7 @@ struct ClusterPlan {
   std::shared_ptr<const ListCacheOptions> lists_cache;  ///< null: none
   std::shared_ptr<const nn::Network> network;           ///< null if trainers only take batches
   DevicePlan devices;
+  DevicePlan sampler_devices;  ///< Of processes that sample for ranks elsewhere
   GradientPlan gradients;
   /// Of emulated devices of all processes that are simulated here.
   std::shared_ptr<gpu::EmulatedNetwork> device_network;
@@ -80,6 +81,8 @@ struct ClusterPlan {
   TrainerOptions trainer_options(Rank rank) const;
   EvaluatorOptions evaluator_options(ProcessId process) const;
   GateOptions gate_options() const;
+  /// What is done on devices, for the start of a run and its report; empty: nothing.
+  std::string device_text() const;
   /// The state before the first step.
   Result<Checkpoint> initial_state() const;
 };

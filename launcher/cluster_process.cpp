@@ -2,7 +2,6 @@
 
 #include "actors/batch_server.hpp"
 #include "actors/collector.hpp"
-#include "actors/device_sampler.hpp"
 #include "actors/holder.hpp"
 #include "actors/local_messages.hpp"
 #include "actors/message.hpp"
@@ -275,40 +274,58 @@ DataPath ClusterProcess::start_data_path(const std::string& owner, const WrapCol
   return path;
 }
 
-/// The rank's device makes its batches, or gathers the rows of those that the host samples; what else is
-/// requested goes to samplers and collector of the host.
-Result<SpawnDataPath> ClusterProcess::device_path_of(Rank rank) {
-  const auto arrays = hooks_->own_program ? gpu::ArraysThere::all : gpu::ArraysThere::model;
-  TROUPE_ASSIGN_OR_RETURN(std::shared_ptr<gpu::DeviceBatches> batches,
-                          device_data_->batches(rank, arrays));
-  return SpawnDataPath([self = shared_from_this(), rank, batches] {
-    const auto owner = trainer_name(rank);
-    const auto name = "device sampler of " + owner;
-    DeviceSamplerOptions options{.batches = batches,
-                                 .collect = self->plan_->collect,
-                                 .slots = self->device_data_->slots(),
-                                 .executor = self->runtime_.compute(),
-                                 .trace = self->track(name)};
-    const auto start = [&](DeviceSamplerOptions with) {
-      auto actor = spawn_device_sampler(self->runtime_.system(), std::move(with));
+/// A device makes batches, or gathers the rows of those that the host samples; what else is requested goes
+/// to samplers and collector of the host.
+/// \param options  what the device makes, and of what
+SpawnDataPath ClusterProcess::device_path(const std::string& owner, const DevicePlan& plan,
+                                          DeviceSamplerOptions options) {
+  const auto name = "device sampler of " + owner;
+  options.host = context_;
+  options.executor = runtime_.compute();
+  options.trace = track(name);
+  options.sample = plan.batches ? plan_->sample : nullptr;
+  return [self = shared_from_this(), owner, name, made = std::move(options)] {
+    auto with = made;
+    const auto start = [&] {
+      auto actor = spawn_device_sampler(self->runtime_.system(), with);
       self->know(name, actor);
       return actor;
     };
-    if (!self->plan_->devices.batches) {
+    if (!with.sample) {
       caf::actor gathers;
       auto path = self->start_data_path(owner, [&](const caf::actor& collector) {
-        options.rows_from_host = collector;
-        return gathers = start(options);
+        with.rows_from_host = collector;
+        return gathers = start();
       });
       path.behind = {gathers};
       return path;
     }
     auto path = self->start_data_path(owner);
-    options.sample = self->plan_->sample;
-    options.on_host = path.samplers.front();
-    path.behind = std::exchange(path.samplers, {start(options)});
+    with.on_host = path.samplers.front();
+    path.behind = std::exchange(path.samplers, {start()});
     return path;
-  });
+  };
+}
+
+/// Of a rank here, on its device.
+Result<SpawnDataPath> ClusterProcess::device_path_of(Rank rank) {
+  const auto arrays = hooks_->own_program ? gpu::ArraysThere::all : gpu::ArraysThere::model;
+  TROUPE_ASSIGN_OR_RETURN(std::shared_ptr<gpu::DeviceBatches> batches,
+                          device_data_->batches(rank, arrays));
+  return device_path(
+      trainer_name(rank), plan_->devices,
+      {.batches = std::move(batches), .collect = plan_->collect, .slots = device_data_->slots()});
+}
+
+/// Of a rank elsewhere, whose process digests and trains on them.
+Result<SpawnDataPath> ClusterProcess::sampler_device_path_of(Rank rank, const std::string& owner) {
+  TROUPE_ASSIGN_OR_RETURN(std::shared_ptr<gpu::DeviceBatches> batches,
+                          sampler_data_->batches(rank, gpu::ArraysThere::none));
+  return device_path(owner, plan_->sampler_devices,
+                     {.batches = std::move(batches),
+                      .collect = context_->collect,
+                      .digests = false,
+                      .slots = sampler_data_->slots()});
 }
 
 SpawnDataPath ClusterProcess::data_path_of(const std::string& owner) {
@@ -345,8 +362,12 @@ SpawnDataPath ClusterProcess::remote_path_of(Rank rank) {
 
 Result<caf::actor> ClusterProcess::start_batch_server(Rank rank) {
   const auto name = batch_server_name(rank);
-  auto server = spawn_batch_server(
-      runtime_.system(), data_path_of(fmt::format("the batch server of rank {}", raw(rank))));
+  const auto owner = fmt::format("the batch server of rank {}", raw(rank));
+  auto path = data_path_of(owner);
+  if (sampler_data_) {
+    TROUPE_ASSIGN_OR_RETURN(path, sampler_device_path_of(rank, owner));
+  }
+  auto server = spawn_batch_server(runtime_.system(), std::move(path));
   know(name, server);
   export_to_all({Role::batch_server, raw(rank)}, server);
   return server;
@@ -489,16 +510,20 @@ Result<caf::actor> ClusterProcess::start_evaluator() {
   return evaluator;
 }
 
+gpu::DeviceData::PartsHere ClusterProcess::parts_here() const {
+  gpu::DeviceData::PartsHere parts;
+  for (const auto& [id, part] : context_->parts) {
+    parts.push_back(part);
+  }
+  return parts;
+}
+
 /// Before any rank starts: ranks of a device share its data. Exact inference without training makes no
 /// batches there.
 Status ClusterProcess::fill_devices() {
   const auto& ranks = plan().ranks;
   if (!devices_ || !plan_->devices.rows || ranks.empty() || plan_->inference) {
     return ok_status();
-  }
-  gpu::DeviceData::PartsHere parts;
-  for (const auto& [id, part] : context_->parts) {
-    parts.push_back(part);
   }
   auto options =
       data_options(plan_->devices, plan_->job, plan_->sample, *plan_->collect, *devices_, ranks);
@@ -507,8 +532,8 @@ Status ClusterProcess::fill_devices() {
     TROUPE_ASSIGN_OR_RETURN(const auto memory, devices_->memory(ranks.front()));
     options.reserved_bytes = std::max(options.reserved_bytes, memory.total / 2);
   }
-  TROUPE_ASSIGN_OR_RETURN(device_data_,
-                          gpu::DeviceData::create(devices_, ranks, *plan_->graph, parts, options));
+  TROUPE_ASSIGN_OR_RETURN(
+      device_data_, gpu::DeviceData::create(devices_, ranks, *plan_->graph, parts_here(), options));
   if (hooks_->own_program && hooks_->say) {
     hooks_->say(fmt::format("{}: batches on device {}{}", plan().name,
                             to_string(plan_->job.cluster.device_on(raw(context_->host))),
@@ -539,10 +564,43 @@ Status ClusterProcess::open_devices() {
   return ok_status();
 }
 
+/// The same for ranks elsewhere. Batches have the same bits wherever they are made, so hosts need not agree.
+Status ClusterProcess::fill_sampler_devices() {
+  const auto& ranks = plan().samples_for;
+  const auto& of = plan_->sampler_devices;
+  if (ranks.empty() || !of.rows) {
+    return ok_status();
+  }
+  auto choice = plan_->job.cluster.sampler_devices;
+  if (choice.automatic) {
+    const auto here =
+        gpu::found_devices(gpu::open_devices({.kind = DeviceKind::cuda}), ok_status());
+    choice = {.kind = here.kind, .automatic = true};
+    if (hooks_->say) {
+      hooks_->say(
+          fmt::format("{}: makes batches on {} ({})", plan().name, to_string(choice), here.text));
+    }
+  }
+  TROUPE_ASSIGN_OR_RETURN(auto devices, gpu::open_devices(choice, plan_->device_network));
+  if (!devices) {
+    return ok_status();
+  }
+  const auto options =
+      data_options(of, plan_->job, plan_->sample, *plan_->collect, *devices, ranks);
+  TROUPE_ASSIGN_OR_RETURN(
+      sampler_data_,
+      gpu::DeviceData::create(std::move(devices), ranks, *plan_->graph, parts_here(), options));
+  if (const auto text = sampler_data_->text(); !text.empty() && hooks_->say) {
+    hooks_->say(fmt::format("{}: {}", plan().name, text));
+  }
+  return ok_status();
+}
+
 Status ClusterProcess::start_actors() {
   const auto& here = plan();
   TROUPE_RETURN_IF_ERROR(open_devices());
   TROUPE_RETURN_IF_ERROR(fill_devices());
+  TROUPE_RETURN_IF_ERROR(fill_sampler_devices());
   for (const auto part : here.serves) {
     TROUPE_RETURN_IF_ERROR(start_holder(part, false));
   }

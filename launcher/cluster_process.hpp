@@ -3,6 +3,7 @@
 /// One process of a run: its holders, trainers, batch servers, evaluator and supervisor, and
 /// what is known here of the other processes. In a simulation several of them are in one OS process.
 #include "actors/data_path.hpp"
+#include "actors/device_sampler.hpp"
 #include "actors/evaluator.hpp"
 #include "actors/gate.hpp"
 #include "actors/host_context.hpp"
@@ -79,8 +80,13 @@ class ClusterProcess : public std::enable_shared_from_this<ClusterProcess> {
   DataPath start_data_path(const std::string& owner, const WrapCollector& wrap = {});
   Status open_devices();
   Status fill_devices();
+  Status fill_sampler_devices();
+  gpu::DeviceData::PartsHere parts_here() const;
   Result<std::shared_ptr<ProgramDevice>> program_device_of(Rank rank);
+  SpawnDataPath device_path(const std::string& owner, const DevicePlan& plan,
+                            DeviceSamplerOptions options);
   Result<SpawnDataPath> device_path_of(Rank rank);
+  Result<SpawnDataPath> sampler_device_path_of(Rank rank, const std::string& owner);
   SpawnDataPath data_path_of(const std::string& owner);
   Result<caf::actor> start_holder(PartId part, bool replaces_lost);
   Result<caf::actor> start_trainer(Rank rank, std::uint32_t generation);
@@ -104,6 +110,8 @@ class ClusterProcess : public std::enable_shared_from_this<ClusterProcess> {
   ClusterRuntime& runtime_;
   std::shared_ptr<gpu::Devices> devices_;  ///< that ranks here compute on; null: the CPU
   std::shared_ptr<const gpu::DeviceData> device_data_;  ///< null: the host makes batches
+  /// Of devices that make batches for ranks elsewhere; null: the host does.
+  std::shared_ptr<const gpu::DeviceData> sampler_data_;
   const std::shared_ptr<const ClusterHooks> hooks_;
   const std::shared_ptr<HostContext> context_ = std::make_shared<HostContext>();
   std::uint64_t copied_bytes_ = 0;

@@ -13,10 +13,14 @@
 namespace troupe {
 namespace {
 
+/// Whose devices make batches.
+enum class Of : std::uint8_t { ranks, samplers };
+
 /// \errors failed_precondition, unimplemented: what stands against rows on devices, and so against batches
 ///   there
-Status check_rows_there(const Job& job, const Layout& layout, const CollectOptions& collect) {
-  if (job.cluster.device.kind == DeviceKind::cpu) {
+Status check_rows_there(const Job& job, const Layout& layout, const CollectOptions& collect,
+                        Of whose) {
+  if (whose == Of::ranks && job.cluster.device.kind == DeviceKind::cpu) {
     return Error(Errc::failed_precondition, "cluster.device is \"cpu\"");
   }
   if (job.model.layers == 0 && !job.embedding.empty()) {
@@ -25,12 +29,12 @@ Status check_rows_there(const Job& job, const Layout& layout, const CollectOptio
         "batches on a device: expected a model with layers, one without reads learned rows "
         "alone\ntry: sample.on \"host\"");
   }
-  for (std::uint32_t rank = 0; rank < job.cluster.world(); ++rank) {
+  for (std::uint32_t rank = 0; whose == Of::ranks && rank < job.cluster.world(); ++rank) {
     if (!layout.samplers_of(Rank{rank}).empty()) {
       return Error(Errc::failed_precondition,
                    fmt::format("batches on a device: expected a rank that makes its own batches, "
-                               "other processes make those of rank {}\ntry: placement "
-                               "\"collocated\"",
+                               "other processes make those of rank {}\ntry: "
+                               "cluster.sampler_devices, or placement \"collocated\"",
                                rank));
     }
   }
@@ -38,7 +42,8 @@ Status check_rows_there(const Job& job, const Layout& layout, const CollectOptio
 }
 
 /// \errors failed_precondition, unimplemented: why the host samples and stages rows, where devices gather them
-Status check_graph_there(const Job& job, const Layout& layout, const CollectOptions& collect) {
+Status check_graph_there(const Job& job, const Layout& layout, const CollectOptions& collect,
+                         Of whose) {
   if (job.partition.parts != 1) {
     return Error(Errc::unimplemented,
                  fmt::format("sampling on a device: a graph of {} parts is not built yet\ntry: "
@@ -46,12 +51,13 @@ Status check_graph_there(const Job& job, const Layout& layout, const CollectOpti
                              "sample.on \"auto\", with which devices gather the rows",
                              job.partition.parts));
   }
-  for (std::uint32_t rank = 0; rank < job.cluster.world(); ++rank) {
-    if (layout.at(layout.process_of(Rank{rank})).maps.empty()) {
+  for (const auto& process : layout.processes) {
+    const auto& ranks = whose == Of::ranks ? process.ranks : process.samples_for;
+    if (!ranks.empty() && process.maps.empty()) {
       return Error(Errc::failed_precondition,
-                   fmt::format("sampling on a device: expected the graph in the process of rank "
+                   fmt::format("sampling on a device: expected the graph in the process {} rank "
                                "{}, which has no part\ntry: cluster.replicas as many as hosts",
-                               rank));
+                               whose == Of::ranks ? "of" : "that samples for", raw(ranks.front())));
     }
   }
   return gpu::check_rows_of_whole_graph(collect);
@@ -66,10 +72,10 @@ Status check_memory_asked(const Job& job, const DevicePlan& plan) {
                              "without this key",
                              key, made, plan.why_not));
   };
-  if (plan.learns && budget && !plan.rows) {
+  if (budget && !plan.rows) {
     return refused("features.cache.device_budget", "gather the rows of");
   }
-  if (plan.learns && job.sample.pinned_lists && !plan.batches) {
+  if (job.sample.pinned_lists && !plan.batches) {
     return refused("sample.device_lists", "sample");
   }
   return ok_status();
@@ -81,17 +87,15 @@ std::size_t product_rows_of(const Job& job) {
                                                          : gpu::cuda_product_rows;
 }
 
-}  // namespace
-
-Result<DevicePlan> device_plan(const Job& job, const Layout& layout, const SampleOptions& sample,
-                               const CollectOptions& collect) {
-  DevicePlan plan{.learns = job.cluster.device.kind != DeviceKind::cpu};
+/// Who makes batches, as far as it is not decided.
+Status plan_batches(DevicePlan& plan, const Job& job, const Layout& layout,
+                    const SampleOptions& sample, const CollectOptions& collect, Of whose) {
   if (job.sample.on == SampleOn::host) {
     plan.why_not = "sample.on is \"host\"";
   } else {
-    auto possible = check_rows_there(job, layout, collect);
+    auto possible = check_rows_there(job, layout, collect, whose);
     plan.rows = possible.ok();
-    possible = possible ? check_graph_there(job, layout, collect) : possible;
+    possible = possible ? check_graph_there(job, layout, collect, whose) : possible;
     plan.staged = plan.rows && !possible;
     possible = possible ? gpu::check_device_sampling(sample) : possible;
     plan.batches = possible.ok();
@@ -104,7 +108,57 @@ Result<DevicePlan> device_plan(const Job& job, const Layout& layout, const Sampl
       plan.why_not = text.substr(0, text.find('\n'));
     }
   }
-  TROUPE_RETURN_IF_ERROR(check_memory_asked(job, plan));
+  const bool uses = plan.learns || whose == Of::samplers;
+  return uses ? check_memory_asked(job, plan) : ok_status();
+}
+
+/// \param here  devices of this host, or null
+DeviceFacts facts_of(const DevicePlan& plan, const DeviceChoice& choice, gpu::Devices* here,
+                     std::vector<std::uint64_t> part_rows) {
+  DeviceFacts facts{.rows = plan.rows,
+                    .batches = plan.batches,
+                    .staged = plan.staged,
+                    .part_rows = std::move(part_rows)};
+  if (choice.kind == DeviceKind::emulated) {
+    facts.devices = choice.count;
+    facts.memory_bytes = choice.memory_bytes > 0 ? choice.memory_bytes : emulated_memory_bytes;
+  } else if (here != nullptr) {
+    facts.devices = here->names().size();
+    const auto memory = here->memory(Rank{0});
+    facts.memory_bytes = memory ? memory->total : 0;
+  }
+  return facts;
+}
+
+/// What of batches the host does beside devices, for the start of a run.
+std::string text_of_host(const Job& job, const DevicePlan& plan) {
+  const bool elsewhere = job.partition.parts > 1 || job.cluster.hosts > 1;
+  return plan.rows ? fmt::format(", gathers rows; the host samples batches{} ({})",
+                                 plan.staged && elsewhere ? " and stages rows of other parts" : "",
+                                 plan.why_not)
+                   : fmt::format("; the host makes batches ({})", plan.why_not);
+}
+
+}  // namespace
+
+Result<DevicePlan> device_plan(const Job& job, const Layout& layout, const SampleOptions& sample,
+                               const CollectOptions& collect) {
+  DevicePlan plan{.learns = job.cluster.device.kind != DeviceKind::cpu,
+                  .elsewhere = job.cluster.sampler_devices.kind != DeviceKind::cpu};
+  if (plan.elsewhere) {
+    plan.why_not = "processes that sample for the ranks have devices of their own";
+    return plan;
+  }
+  TROUPE_RETURN_IF_ERROR(plan_batches(plan, job, layout, sample, collect, Of::ranks));
+  return plan;
+}
+
+Result<DevicePlan> sampler_plan(const Job& job, const Layout& layout, const SampleOptions& sample,
+                                const CollectOptions& collect) {
+  DevicePlan plan;
+  if (job.cluster.sampler_devices.kind != DeviceKind::cpu) {
+    TROUPE_RETURN_IF_ERROR(plan_batches(plan, job, layout, sample, collect, Of::samplers));
+  }
   return plan;
 }
 
@@ -123,6 +177,15 @@ void plan_memory(DevicePlan& plan, const Job& job, const GraphInfo& graph, const
   if (plan.rows) {
     plan.heat = heat;
     plan.reserved_per_rank = memory.reserved();
+  }
+}
+
+void plan_sampler_memory(DevicePlan& plan, const Job& job, const GraphInfo& graph,
+                         const PartHeat& heat) {
+  if (plan.rows) {
+    plan.heat = heat;
+    plan.reserved_per_rank =
+        memory_of_samplers(plan, job, graph, make_plan(job, graph), nullptr).reserved();
   }
 }
 
@@ -153,20 +216,16 @@ gpu::DeviceDataOptions data_options(const DevicePlan& plan, const Job& job,
 DeviceMemory memory_of_devices(const DevicePlan& plan, const Job& job, const GraphInfo& graph,
                                const Plan& of_job, gpu::Devices* here,
                                std::vector<std::uint64_t> part_rows) {
-  const auto& choice = job.cluster.device;
-  DeviceFacts facts{.rows = plan.rows,
-                    .batches = plan.batches,
-                    .staged = plan.staged,
-                    .product_rows = product_rows_of(job),
-                    .part_rows = std::move(part_rows)};
-  if (choice.kind == DeviceKind::emulated) {
-    facts.devices = choice.count;
-    facts.memory_bytes = choice.memory_bytes > 0 ? choice.memory_bytes : emulated_memory_bytes;
-  } else if (here != nullptr) {
-    facts.devices = here->names().size();
-    const auto memory = here->memory(Rank{0});
-    facts.memory_bytes = memory ? memory->total : 0;
-  }
+  auto facts = facts_of(plan, job.cluster.device, here, std::move(part_rows));
+  facts.product_rows = product_rows_of(job);
+  return device_memory(job, graph, of_job, facts);
+}
+
+DeviceMemory memory_of_samplers(const DevicePlan& plan, const Job& job, const GraphInfo& graph,
+                                const Plan& of_job, gpu::Devices* here,
+                                std::vector<std::uint64_t> part_rows) {
+  auto facts = facts_of(plan, job.cluster.sampler_devices, here, std::move(part_rows));
+  facts.samplers = true;
   return device_memory(job, graph, of_job, facts);
 }
 
@@ -187,15 +246,7 @@ std::string device_text(const Job& job, const DevicePlan& plan, const gpu::Found
   if (!plan.learns) {
     return products.empty() ? std::string() : fmt::format("device {}: {}", device, products);
   }
-  std::string by_host;
-  if (!plan.batches) {
-    const bool elsewhere = job.partition.parts > 1 || job.cluster.hosts > 1;
-    by_host += plan.rows
-                   ? fmt::format(", gathers rows; the host samples batches{} ({})",
-                                 plan.staged && elsewhere ? " and stages rows of other parts" : "",
-                                 plan.why_not)
-                   : fmt::format("; the host makes batches ({})", plan.why_not);
-  }
+  std::string by_host = plan.batches || plan.elsewhere ? "" : text_of_host(job, plan);
   if (!job.embedding.empty()) {
     by_host += "; learned rows and their gradients pass through the host";
   }
@@ -204,6 +255,20 @@ std::string device_text(const Job& job, const DevicePlan& plan, const gpu::Found
   }
   return fmt::format("device {}: trains{}{}{}", device, plan.batches ? ", makes batches" : "",
                      by_host, after);
+}
+
+std::string sampler_text(const Job& job, const DevicePlan& plan) {
+  const auto& choice = job.cluster.sampler_devices;
+  if (choice.kind == DeviceKind::cpu) {
+    return {};
+  }
+  const auto device = fmt::format("sampler devices {}: ", to_string(choice));
+  if (plan.batches) {
+    return device + "make batches";
+  }
+  return plan.rows
+             ? fmt::format("{}gather rows; their hosts sample batches ({})", device, plan.why_not)
+             : fmt::format("{}not used ({})", device, plan.why_not);
 }
 
 std::string device_text(const Job& job, const DevicePlan& plan) {

@@ -60,11 +60,12 @@ struct Fault {
 struct FaultPlan {
   std::uint64_t seed = 0;
   std::string placement = "collocated";
-  std::uint32_t servers = 0;    ///< with "server_client"
-  bool heterogeneous = false;   ///< a graph with several types, scored on sampled batches
-  std::uint64_t row_cache = 0;  ///< bytes of the cache of rows; 0: none
-  bool known_future = false;    ///< rows are kept for the next batches, not by degree
-  std::string device = "cpu";   ///< `cluster.device`; no seed has another
+  std::uint32_t servers = 0;            ///< with "server_client"
+  bool heterogeneous = false;           ///< a graph with several types, scored on sampled batches
+  std::uint64_t row_cache = 0;          ///< bytes of the cache of rows; 0: none
+  bool known_future = false;            ///< rows are kept for the next batches, not by degree
+  std::string device = "cpu";           ///< `cluster.device`; no seed has another
+  std::string sampler_devices = "cpu";  ///< `cluster.sampler_devices`; the same
   std::uint32_t hosts = 1;
   std::uint32_t trainers_per_host = 1;
   std::uint32_t samplers = 1;

@@ -197,8 +197,7 @@ const nn::ParameterLayout& SimulatedCluster::layout() const {
 }
 
 std::string SimulatedCluster::devices() const {
-  const auto& plan = *state_->plan;
-  return device_text(plan.job, plan.devices) + gradient_text(plan.gradients);
+  return state_->plan->device_text();
 }
 
 std::size_t SimulatedCluster::threads() const {

@@ -43,7 +43,7 @@ Result<Job> Simulation::job_of(const FaultPlan& plan) const {
     "partition": {{ "parts": {} }},
     "cluster": {{ "hosts": {}, "trainers_per_host": {}, "samplers_per_trainer": {},
                  "batches_in_flight": {}, "window": {}, "replicas": {}, "placement": "{}",
-                 "device": "{}", {}
+                 "device": "{}", "sampler_devices": "{}", {}
                  "network": {{ "latency_us": {}, "bandwidth_gbps": {} }} }},
     "sample": {{ "fanout": [3, 2], "batch_size": {}, "edge_data": [{}] }},
     "features": {{ "cache": {} }},
@@ -55,8 +55,9 @@ Result<Job> Simulation::job_of(const FaultPlan& plan) const {
   }})",
       plan.heterogeneous ? "heterogeneous" : "data", plan.parts, plan.hosts, plan.trainers_per_host,
       plan.samplers, plan.batches_in_flight, plan.window_bytes, plan.replicas, plan.placement,
-      plan.device, plan.servers > 0 ? fmt::format("\"servers\": {},", plan.servers) : "",
-      plan.latency_us, plan.bandwidth_gbps, batch_size, plan.heterogeneous ? "\"features\"" : "",
+      plan.device, plan.sampler_devices,
+      plan.servers > 0 ? fmt::format("\"servers\": {},", plan.servers) : "", plan.latency_us,
+      plan.bandwidth_gbps, batch_size, plan.heterogeneous ? "\"features\"" : "",
       plan.row_cache > 0 ? fmt::format("{{ \"policy\": \"{}\", \"budget\": {}, \"lookahead\": 5 }}",
                                        plan.known_future ? "future" : "degree", plan.row_cache)
                          : "{}",

@@ -300,7 +300,7 @@ Result<std::vector<Batch>> batches_on_device(const BenchData& data, const OnDevi
     const BatchSeeds seeds{
         .groups = {{ordered.type, {ordered.nodes.begin(), ordered.nodes.end()}}}};
     TROUPE_ASSIGN_OR_RETURN(const auto rest, makes.make(data.key(number), seeds, DigestMode::off));
-    batches.push_back(rest());
+    batches.push_back(rest().batch);
   }
   return batches;
 }

@@ -17,6 +17,15 @@ struct Held {
   std::vector<ArrayCopy> copies;
 };
 
+/// \returns null: nothing stays
+std::shared_ptr<const Held> hold(ArraysThere arrays, DeviceBatch sampled, DeviceBatchRows rows,
+                                 std::vector<ArrayCopy> copies) {
+  if (arrays == ArraysThere::none) {
+    return nullptr;
+  }
+  return std::make_shared<const Held>(Held{std::move(sampled), std::move(rows), std::move(copies)});
+}
+
 /// By node type: rows of its table that are in the device's memory; none: it has no table.
 using NearRows = std::vector<std::optional<std::uint64_t>>;
 
@@ -29,9 +38,9 @@ NearRows near_rows_of(const DeviceFeatures& features) {
 }
 
 /// Rows of features by where the gather reads them.
-void count_tiers(const Batch& batch, const NearRows& near, BatchOnDevice& result) {
+void count_tiers(const NearRows& near, MadeBatch& result) {
   for (std::size_t t = 0; t < near.size(); ++t) {
-    const auto& ids = batch.sampled->nodes[t].ids;
+    const auto& ids = result.batch.sampled->nodes[t].ids;
     if (near[t]) {
       const auto there = static_cast<std::uint64_t>(
           std::ranges::count_if(ids, [&](NodeId id) { return raw(id) < *near[t]; }));
@@ -81,6 +90,22 @@ std::shared_ptr<BatchOnDevice> on_device(const std::shared_ptr<const Held>& held
   }
   result->memory = held;
   return result;
+}
+
+/// Ends a batch: with its digest, and its rows on the device alone if it stays there.
+/// \param held  null: nothing stays
+void finish(MadeBatch& made, DigestMode digest, const std::shared_ptr<const Held>& held) {
+  Batch& batch = made.batch;
+  if (digest != DigestMode::off) {
+    batch.digest = {digest, digest_batch(batch, digest)};
+  }
+  if (held == nullptr) {
+    return;
+  }
+  for (BatchRows& of_type : batch.rows) {
+    of_type.features = {};
+  }
+  batch.on_device = on_device(held, batch);
 }
 
 Error not_on_device(const char* what) {
@@ -150,7 +175,7 @@ void DeviceBatches::copy(std::span<const std::byte> host, std::vector<ArrayCopy>
 /// Where all arrays are to be there: those of a batch that the host sampled which are not yet.
 void DeviceBatches::copy_rest(const SampledBatch& of, const DeviceBatch& there,
                               std::vector<ArrayCopy>& copies) {
-  if (arrays_ == ArraysThere::model) {
+  if (arrays_ != ArraysThere::all) {
     return;
   }
   const auto put = [&](const auto& list) { copy(std::as_bytes(std::span(list)), copies); };
@@ -183,7 +208,7 @@ void DeviceBatches::copy_rest(const SampledBatch& of, const DeviceBatch& there,
 
 /// The same of what the host collected.
 void DeviceBatches::copy_rest(const Batch& of, std::vector<ArrayCopy>& copies) {
-  if (arrays_ == ArraysThere::model) {
+  if (arrays_ != ArraysThere::all) {
     return;
   }
   const auto put = [&](const auto& list) { copy(std::as_bytes(std::span(list)), copies); };
@@ -204,25 +229,17 @@ Result<DeviceBatches::Rest> DeviceBatches::with_rows(Sampled sampled, DeviceBatc
                                                      std::vector<ArrayCopy> copies,
                                                      DigestMode digest) {
   auto rows = rows_->start_gather(there);
-  auto put = rows_->fetch(rows, digest == DigestMode::full);
+  auto put = rows_->fetch(rows, brings_rows(digest));
   TROUPE_RETURN_IF_ERROR(rows_->wait());
-  const auto held =
-      std::make_shared<const Held>(Held{std::move(there), std::move(rows), std::move(copies)});
+  const auto held = hold(arrays_, std::move(there), std::move(rows), std::move(copies));
   return Rest([held, sampled = std::move(sampled), put = std::move(put), digest,
                near = near_rows_of(rows_->features())] {
-    Batch batch;
-    batch.sampled = sampled();
-    put(batch);
-    if (digest != DigestMode::off) {
-      batch.digest = {digest, digest_batch(batch, digest)};
-    }
-    for (BatchRows& of_type : batch.rows) {
-      of_type.features = {};
-    }
-    const auto on = on_device(held, batch);
-    count_tiers(batch, near, *on);
-    batch.on_device = on;
-    return batch;
+    MadeBatch made;
+    made.batch.sampled = sampled();
+    put(made.batch);
+    count_tiers(near, made);
+    finish(made, digest, held);
+    return made;
   });
 }
 
@@ -234,7 +251,7 @@ Result<DeviceBatches::Rest> DeviceBatches::place(std::shared_ptr<Batch> batch, D
   copy_rest(*batch, copies);
   auto rows = rows_->start_gather(there);
   std::function<void(Batch&)> put;
-  if (digest == DigestMode::full) {
+  if (brings_rows(digest)) {
     put = rows_->fetch(rows, true);
   }
   TROUPE_RETURN_IF_ERROR(rows_->wait());
@@ -242,8 +259,7 @@ Result<DeviceBatches::Rest> DeviceBatches::place(std::shared_ptr<Batch> batch, D
     nodes.slots = {};
     nodes.staged = {};
   }
-  const auto held =
-      std::make_shared<const Held>(Held{std::move(there), std::move(rows), std::move(copies)});
+  const auto held = hold(arrays_, std::move(there), std::move(rows), std::move(copies));
   return Rest([held, batch = std::move(batch), put = std::move(put), digest] {
     const auto staged = std::exchange(batch->staged, nullptr);
     if (put) {
@@ -253,17 +269,9 @@ Result<DeviceBatches::Rest> DeviceBatches::place(std::shared_ptr<Batch> batch, D
         batch->rows[type].features = std::move(copied.rows[type].features);
       }
     }
-    if (digest != DigestMode::off) {
-      batch->digest = {digest, digest_batch(*batch, digest)};
-    }
-    for (BatchRows& of_type : batch->rows) {
-      of_type.features = {};
-    }
-    const auto on = on_device(held, *batch);
-    on->rows_device = staged->rows_near;
-    on->rows_pinned = staged->rows_far;
-    batch->on_device = on;
-    return std::move(*batch);
+    MadeBatch made{std::move(*batch), staged->rows_near, staged->rows_far};
+    finish(made, digest, held);
+    return made;
   });
 }
 

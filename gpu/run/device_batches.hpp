@@ -28,10 +28,18 @@ Status check_rows_of_whole_graph(const CollectOptions& collect);
 /// \requires check_device_rows()
 FeaturePlan feature_plan(const CollectOptions& collect, Normalize normalize);
 
-/// Which arrays of a batch are in the device's memory, besides rows of features.
+/// Which arrays of a batch stay in the device's memory, besides rows of features.
 enum class ArraysThere : std::uint8_t {
   model,  ///< What is there anyway: a learner copies what else its model reads
   all,    ///< All of the batch, for kernels of a user program
+  none,   ///< Rows neither: the batch is all on the host, for another process
+};
+
+/// A batch with the rows of features of its nodes by where the gather read them.
+struct MadeBatch {
+  Batch batch;
+  std::uint64_t rows_device = 0;  ///< In the device's memory
+  std::uint64_t rows_pinned = 0;  ///< In pinned memory of the host
 };
 
 /// An array of the host's batch, and its copy on the device.
@@ -53,10 +61,11 @@ class DeviceBatches {
 
   /// What the host does once the device is done: it puts the batch together, with its digest. To be
   /// called once, on any thread, while the device makes the next batch.
-  using Rest = std::function<Batch()>;
+  using Rest = std::function<MadeBatch()>;
 
   /// The batch that runtime/sample and runtime/feature make, but that features of nodes lie on the
-  /// device alone (Batch::on_device). Nodes, edges and labels are on the host, too.
+  /// device alone (Batch::on_device), unless nothing stays there. Nodes, edges and labels are on the host,
+  /// too.
   /// \param digest  `full` copies the features back for it
   /// \errors those of DeviceSampler::sample()
   Result<Rest> make(BatchKey key, const BatchSeeds& seeds, DigestMode digest);
@@ -74,6 +83,9 @@ class DeviceBatches {
   /// \param copies  of arrays that the host has
   Result<Rest> with_rows(Sampled sampled, DeviceBatch there, std::vector<ArrayCopy> copies,
                          DigestMode digest);
+  bool brings_rows(DigestMode digest) const {
+    return digest == DigestMode::full || arrays_ == ArraysThere::none;
+  }
   void copy_rest(const SampledBatch& of, const DeviceBatch& there, std::vector<ArrayCopy>& copies);
   void copy_rest(const Batch& of, std::vector<ArrayCopy>& copies);
   void copy(std::span<const std::byte> host, std::vector<ArrayCopy>& copies);

@@ -36,10 +36,7 @@ class ProcessCluster final : public Cluster {
   std::uint32_t reports_per_step() const override { return 1; }
   const nn::ParameterLayout& layout() const override;
   std::size_t threads() const override { return compute_threads(group_->plan().job.cluster); }
-  std::string devices() const override {
-    const auto& plan = group_->plan();
-    return device_text(plan.job, plan.devices) + gradient_text(plan.gradients);
-  }
+  std::string devices() const override { return group_->plan().device_text(); }
 
  private:
   void guard_handles(DirectorOptions& options);

@@ -4,7 +4,6 @@
 #include "runtime/base/matrix.hpp"
 
 #include <cstddef>
-#include <cstdint>
 #include <functional>
 #include <memory>
 #include <span>
@@ -22,8 +21,6 @@ struct ArrayOnDevice {
 struct BatchOnDevice {
   std::vector<ConstMatrix> features;  ///< By NodeTypeId: on the device, which alone has them
   std::vector<ArrayOnDevice> arrays;  ///< Of the batch
-  std::uint64_t rows_device = 0;      ///< Rows of features that were read in its memory
-  std::uint64_t rows_pinned = 0;      ///< Those read in pinned memory of the host
   std::shared_ptr<const void> memory;
 };
 

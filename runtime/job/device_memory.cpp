@@ -128,7 +128,12 @@ std::uint64_t learned_of_batch(const MemoryFacts& of) {
   return plus(bytes, bytes / 4);
 }
 
-/// The process with ranks that has the most parts' rows, in bytes; and whether one lacks some.
+/// Ranks whose batches devices of a process make.
+const std::vector<Rank>& ranks_served(const ProcessPlan& process, bool samplers) {
+  return samplers ? process.samples_for : process.ranks;
+}
+
+/// The process with such ranks that has the most parts' rows, in bytes; and whether one lacks some.
 struct RowsOfProcesses {
   std::uint64_t most = 0;
   bool some_elsewhere = false;
@@ -143,7 +148,7 @@ RowsOfProcesses rows_of_processes(const MemoryFacts& of, const DeviceFacts& fact
     for (const auto part : process.maps) {
       rows = plus(rows, facts.part_rows.empty() ? 0 : facts.part_rows[raw(part)]);
     }
-    if (!process.ranks.empty()) {
+    if (!ranks_served(process, facts.samplers).empty()) {
       found.most = std::max(found.most, rows);
       found.some_elsewhere = found.some_elsewhere || process.maps.size() < of.parts();
     }
@@ -205,11 +210,12 @@ std::uint64_t wanted_by_exact(const MemoryFacts& of, std::size_t product_rows) {
 }
 
 /// Ranks of the device that has the most.
-std::uint64_t ranks_of_device(const Plan& plan, std::uint64_t devices) {
+std::uint64_t ranks_of_device(const Plan& plan, const DeviceFacts& facts) {
+  const auto devices = facts.devices;
   std::uint64_t most = 1;
   for (const auto& process : plan.layout.processes) {
     std::vector<std::uint64_t> ranks(std::max<std::uint64_t>(devices, 1));
-    for (const auto rank : process.ranks) {
+    for (const auto rank : ranks_served(process, facts.samplers)) {
       most = std::max(most, devices == 0 ? 1 : ++ranks[raw(rank) % devices]);
     }
   }
@@ -236,8 +242,10 @@ std::vector<NamedBytes> items_of(const DeviceMemory& memory) {
     items.push_back({rows_name(memory), memory.rows});
   }
   items.push_back({memory.keeps_rows ? "batches in flight" : "copy of a batch", memory.batches});
-  items.push_back({"activations and their gradients", memory.activations});
-  items.push_back({"parameters and optimizer", memory.parameters});
+  if (!memory.samplers) {
+    items.push_back({"activations and their gradients", memory.activations});
+    items.push_back({"parameters and optimizer", memory.parameters});
+  }
   if (memory.exact > 0) {
     items.push_back({"exact inference", memory.exact});
   }
@@ -276,14 +284,17 @@ DeviceMemory device_memory(const Job& job, const GraphInfo& graph, const Plan& p
   DeviceMemory memory{.budget = job.features.device_budget,
                       .keeps_rows = facts.rows || facts.batches,
                       .samples = facts.batches,
-                      .ranks = ranks_of_device(plan, facts.devices),
+                      .samplers = facts.samplers,
+                      .ranks = ranks_of_device(plan, facts),
                       .memory_bytes = facts.memory_bytes};
   memory.margin = device_margin(facts.memory_bytes);
-  memory.exact = exact_share(wanted_by_exact(of, facts.product_rows), facts.memory_bytes);
-  memory.activations = times(memory.ranks, memory_of_activations(of));
-  const bool exchanges = memory.ranks == 1 && job.cluster.world() > 1;
-  const auto vectors = vectors_on_device + (exchanges ? vectors_to_exchange : 0);
-  memory.parameters = times(memory.ranks, matrix_bytes(plan.parameters, vectors));
+  if (!facts.samplers) {
+    memory.exact = exact_share(wanted_by_exact(of, facts.product_rows), facts.memory_bytes);
+    memory.activations = times(memory.ranks, memory_of_activations(of));
+    const bool exchanges = memory.ranks == 1 && job.cluster.world() > 1;
+    const auto vectors = vectors_on_device + (exchanges ? vectors_to_exchange : 0);
+    memory.parameters = times(memory.ranks, matrix_bytes(plan.parameters, vectors));
+  }
   if (!memory.keeps_rows) {  // a copy in buffers that grow by a quarter
     memory.batches =
         times(memory.ranks, plus(plus(batch.kept, batch.kept / 4), learned_of_batch(of)));
@@ -292,9 +303,9 @@ DeviceMemory device_memory(const Job& job, const GraphInfo& graph, const Plan& p
   const auto elsewhere = rows_of_processes(of, facts);
   const auto staged = facts.staged ? block_of_staged(of, elsewhere.some_elsewhere) : 0;
   const auto kept = plus(batch.kept, memory.samples ? batch.unused : 0);
-  const auto making = memory.samples ? batch.making : staged;
-  memory.batches = times(
-      memory.ranks, plus(plus(memory_in_flight(of, kept, kept), making), learned_of_batch(of)));
+  const auto making =
+      plus(memory.samples ? batch.making : staged, facts.samplers ? 0 : learned_of_batch(of));
+  memory.batches = times(memory.ranks, plus(memory_in_flight(of, kept, kept), making));
   memory.staged = times(memory.ranks, memory_in_flight(of, staged, staged));
   // Blocks are powers of two.
   const auto block = times(facts.staged ? batch.hashed : batch.copied, 2);
@@ -342,7 +353,8 @@ std::string line_of(const DeviceMemory& memory) {
 
 std::string to_string(const DeviceMemory& memory) {
   std::string out = fmt::format(
-      "memory of a device with {} rank{}, at most: {}{}\n", memory.ranks,
+      "memory of a {} {} rank{}, at most: {}{}\n",
+      memory.samplers ? "sampler's device for" : "device with", memory.ranks,
       memory.ranks == 1 ? "" : "s", bytes_text(memory.bytes()),
       memory.memory_bytes == 0 ? "" : fmt::format(" of {}", bytes_text(memory.memory_bytes)));
   for (const auto& [name, bytes] : items_of(memory)) {

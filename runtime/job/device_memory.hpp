@@ -21,6 +21,8 @@ struct DeviceFacts {
   bool rows = false;               ///< They gather the rows of batches, else the host
   bool batches = false;            ///< They sample the batches, too
   bool staged = false;  ///< They have rows of the parts of their process alone, no ids or labels
+  bool samplers =
+      false;  ///< They are of processes that sample for ranks elsewhere, and make batches alone
   std::size_t product_rows = 0;  ///< Of exact inference there (nn::BlockOps::product_rows())
   /// [parts] bytes of rows of nodes that each part has. Empty: the same share of all
   std::vector<std::uint64_t> part_rows = {};
@@ -30,6 +32,7 @@ struct DeviceMemory {
   DeviceBudget budget = {};
   bool keeps_rows = false;
   bool samples = false;
+  bool samplers = false;           ///< DeviceFacts::samplers
   std::uint64_t ranks = 0;         ///< That share the device
   std::uint64_t memory_bytes = 0;  ///< 0: not known
   std::uint64_t lists = 0;         ///< Neighbor lists

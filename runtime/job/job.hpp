@@ -118,6 +118,8 @@ struct ClusterJob {
   std::uint32_t threads =
       0;  ///< compute threads per process (one process in `simulate`); 0: one per core
   DeviceChoice device;  ///< of each process with ranks
+  /// Of each process that samples for ranks elsewhere; `auto` is what its host has, cpu or cuda.
+  DeviceChoice sampler_devices;
   NetworkJob network;
   std::uint64_t channel_budget = 0;  ///< bytes of batches on the way to a rank; 0: not bounded
   std::string transport = "auto";

@@ -206,6 +206,18 @@ void check_hosts(const Job& job, ProblemList& problems) {
                   fmt::format("device={} on {}", to_string(*other->device), other->address),
                   "a run has devices of one kind, because they give different bits"});
   }
+  const bool samples_elsewhere =
+      cluster.placement == "worker" || cluster.placement == "server_client" ||
+      std::ranges::any_of(cluster.processes,
+                          [](const ProcessSpec& process) { return !process.samples_for.empty(); });
+  if (cluster.sampler_devices.kind != DeviceKind::cpu && !samples_elsewhere) {
+    problems.add(
+        {"/cluster/sampler_devices",
+         fmt::format("\"cpu\" with placement {}", quoted(cluster.placement)),
+         quoted(to_string(cluster.sampler_devices)),
+         "no process samples for ranks elsewhere; cluster.device is of ranks and their own "
+         "samplers"});
+  }
   if (cluster.launch == "ssh" && cluster.named.empty()) {
     problems.add({"/cluster/hosts", "the hosts' addresses with launch \"ssh\"",
                   std::to_string(cluster.hosts), "or cluster.host_file"});

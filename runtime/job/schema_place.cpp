@@ -208,6 +208,17 @@ void add_cluster(std::vector<SchemaRow>& rows) {
        {},
        [](const Json& v, Job& job) { job.cluster.device = *parse_device(v.get<std::string>()); },
        &check_line<&parse_device>});
+  rows.push_back(
+      {"/cluster/sampler_devices",
+       text_rule(1),
+       value("\"cpu\""),
+       "where processes that sample for ranks elsewhere make their batches: as `device`, with any "
+       "of them the same bits; `auto`: the GPUs of each one's host, else its CPU (docs/gpu.md)",
+       {},
+       [](const Json& v, Job& job) {
+         job.cluster.sampler_devices = *parse_device(v.get<std::string>());
+       },
+       &check_line<&parse_device>});
 }
 
 void add_ssh(std::vector<SchemaRow>& rows) {

@@ -34,7 +34,8 @@ class DeviceSamplerTest : public ::testing::Test {
     auto batches = data_->batches(Rank{0});
     EXPECT_OK(batches);
     sampler_ =
-        system_.add("device", spawn_device_sampler(*system_, {.batches = *std::move(batches),
+        system_.add("device", spawn_device_sampler(*system_, {.host = host_,
+                                                              .batches = *std::move(batches),
                                                               .collect = collect_,
                                                               .slots = data_->slots(),
                                                               .rows_from_host = collector,

@@ -63,11 +63,16 @@ class DeviceDataTest : public ::testing::Test {
   BatchSeeds seeds(std::uint64_t number) const {
     return {.groups = {{NodeTypeId{1}, cut_.globals(testing::random_seeds(20, 300, number), 1)}}};
   }
-  Result<Batch> make(const gpu::DeviceData& data, Rank rank, std::uint64_t number) {
-    TROUPE_ASSIGN_OR_RETURN(const auto batches, data.batches(rank));
+  Result<gpu::MadeBatch> make_counted(const gpu::DeviceData& data, Rank rank, std::uint64_t number,
+                                      gpu::ArraysThere arrays = gpu::ArraysThere::model) {
+    TROUPE_ASSIGN_OR_RETURN(const auto batches, data.batches(rank, arrays));
     TROUPE_ASSIGN_OR_RETURN(const auto rest,
                             batches->make({.number = number}, seeds(number), DigestMode::full));
     return rest();
+  }
+  Result<Batch> make(const gpu::DeviceData& data, Rank rank, std::uint64_t number) {
+    TROUPE_ASSIGN_OR_RETURN(auto made, make_counted(data, rank, number));
+    return std::move(made.batch);
   }
 
   CutGraph cut_;
@@ -132,7 +137,7 @@ TEST_F(DeviceDataTest, RowsOfBatchesThatTheHostSampledAreTheSame) {
       ASSERT_OK_AND_ASSIGN(
           const auto rest,
           batches->collect(std::make_shared<const SampledBatch>(sampled()), DigestMode::full));
-      const Batch batch = rest();
+      const Batch batch = rest().batch;
       EXPECT_EQ(batch.digest.value, digest_batch(expected, DigestMode::full)) << share;
       EXPECT_EQ(batch.labels, expected.labels);
       EXPECT_TRUE(batch.rows[1].features.view().rows == 0) << "rows are on the device alone";
@@ -147,21 +152,47 @@ TEST_F(DeviceDataTest, CountsRowsByWhereTheyAreRead) {
   for (const double share : {0.0, 0.2, 0.6, 1.0}) {
     set_share(share);
     ASSERT_OK_AND_ASSIGN(const auto made, data(1, plenty));
-    ASSERT_OK_AND_ASSIGN(const auto batch, make(*made, Rank{0}, 7));
+    ASSERT_OK_AND_ASSIGN(const auto counted, make_counted(*made, Rank{0}, 7));
     std::uint64_t near = 0;
     std::uint64_t all = 0;
     for (std::size_t t = 0; t < 2; ++t) {  // the types with features
-      for (const auto id : batch.sampled->nodes[t].ids) {
+      for (const auto id : counted.batch.sampled->nodes[t].ids) {
         near += raw(id) < made->tiers().nodes[t][0] ? 1U : 0U;
         ++all;
       }
     }
-    EXPECT_EQ(batch.on_device->rows_device, near) << share;
-    EXPECT_EQ(batch.on_device->rows_pinned, all - near) << share;
+    EXPECT_EQ(counted.rows_device, near) << share;
+    EXPECT_EQ(counted.rows_pinned, all - near) << share;
     EXPECT_GE(near, near_before);
     near_before = near;
     EXPECT_EQ(near == 0, share == 0);
     EXPECT_EQ(near == all, share == 1);
+  }
+}
+
+/// For another process: all of the batch is on the host, as the host makes it, and nothing stays.
+TEST_F(DeviceDataTest, BatchesForOthersAreOnTheHostAlone) {
+  options_.features.edge_features.clear();
+  for (const double share : {0.0, 0.2, 1.0}) {
+    set_share(share);
+    ASSERT_OK_AND_ASSIGN(const auto made, data(1, plenty));
+    ASSERT_OK_AND_ASSIGN(const auto here, make_counted(*made, Rank{0}, 7));
+    const auto before = free_on(Rank{0});
+    ASSERT_OK_AND_ASSIGN(const auto away, make_counted(*made, Rank{0}, 7, gpu::ArraysThere::none));
+    EXPECT_EQ(away.batch.on_device, nullptr);
+    EXPECT_EQ(away.rows_device, here.rows_device);
+    EXPECT_EQ(away.rows_pinned, here.rows_pinned);
+    EXPECT_EQ(away.batch.digest.value, here.batch.digest.value);
+    const auto expected =
+        testing::collect(cut_, testing::collect_options(cut_), *away.batch.sampled);
+    for (std::size_t t = 0; t < 2; ++t) {
+      const auto& features = away.batch.rows[t].features;
+      ASSERT_EQ(features.rows(), away.batch.sampled->nodes[t].ids.size());
+      EXPECT_TRUE(
+          std::ranges::equal(features.view().flat(), expected.rows[t].features.view().flat()));
+    }
+    EXPECT_EQ(away.batch.labels, here.batch.labels);
+    EXPECT_EQ(free_on(Rank{0}), before);
   }
 }
 
@@ -272,18 +303,18 @@ TEST_F(DeviceDataTest, TheHostsPartMayComeLaterInAnyOrderOnOtherThreads) {
   {
     std::vector<std::jthread> threads;
     for (std::uint64_t number = count; number-- > count / 2;) {
-      threads.emplace_back([&, number] { found[number] = rests[number](); });
+      threads.emplace_back([&, number] { found[number] = rests[number]().batch; });
     }
     // Others take memory of those that are done; the last ones outlive what made them.
     for (std::uint64_t number = 0; number < count; ++number) {
       ASSERT_OK_AND_ASSIGN(const auto again,
                            batches->make({.number = number}, seeds(number), DigestMode::ids));
-      EXPECT_EQ(again().digest.mode, DigestMode::ids);
+      EXPECT_EQ(again().batch.digest.mode, DigestMode::ids);
     }
   }
   batches.reset();
   for (std::uint64_t number = count / 2; number-- > 0;) {
-    found[number] = rests[number]();
+    found[number] = rests[number]().batch;
   }
   for (std::uint64_t number = 0; number < count; ++number) {
     EXPECT_EQ(found[number].digest.value, expected[number]) << number;

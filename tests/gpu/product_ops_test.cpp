@@ -106,11 +106,13 @@ TEST_P(ProductOps, NothingIsLeftOfNoRows) {
   EXPECT_EQ(operands.fetched(grad_weight), std::vector<float>(12, 0.0F));
 }
 
-/// Emulated devices have the bits of CPUs in bfloat16 as in float32; a GPU has others.
-TEST_P(ProductOps, EmulatedDevicesHaveTheBitsOfTheCpuInBf16) {
-  if (GetParam().cuda) {
-    GTEST_SKIP() << "a GPU's products have bits of their own";
-  }
+/// A GPU's products have bits of their own.
+class EmulatedProducts : public BlockOpsTest {};
+
+INSTANTIATE_TEST_SUITE_P(Devices, EmulatedProducts, ::testing::Values(one_thread, several_threads),
+                         name_of_device);
+
+TEST_P(EmulatedProducts, HaveTheBitsOfTheCpuInBf16) {
   const Operation products = [](Operands& operands) {
     Results results;
     InlineExecutor executor;

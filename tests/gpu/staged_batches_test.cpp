@@ -50,14 +50,23 @@ class StagedBatches : public testing::OnEachDevice {
         testing::drive(cut, sample, {.number = number}, testing::random_seeds(20, 300, number), 1));
   }
   /// Collects as the process does, and gathers.
-  static Result<Batch> place(const StagingProcess& process, gpu::DeviceBatches& batches,
-                             std::shared_ptr<const CollectOptions> collect,
-                             std::shared_ptr<const SampledBatch> sampled,
-                             DigestMode digest = DigestMode::full) {
+  static Result<gpu::MadeBatch> place_counted(const StagingProcess& process,
+                                              gpu::DeviceBatches& batches,
+                                              std::shared_ptr<const CollectOptions> collect,
+                                              std::shared_ptr<const SampledBatch> sampled,
+                                              DigestMode digest = DigestMode::full) {
     auto made = process.collect(process.inputs(std::move(collect), std::move(sampled)));
     TROUPE_ASSIGN_OR_RETURN(const auto rest,
                             batches.place(std::make_shared<Batch>(std::move(made.batch)), digest));
     return rest();
+  }
+  static Result<Batch> place(const StagingProcess& process, gpu::DeviceBatches& batches,
+                             std::shared_ptr<const CollectOptions> collect,
+                             std::shared_ptr<const SampledBatch> sampled,
+                             DigestMode digest = DigestMode::full) {
+    TROUPE_ASSIGN_OR_RETURN(
+        auto made, place_counted(process, batches, std::move(collect), std::move(sampled), digest));
+    return std::move(made.batch);
   }
 
   std::shared_ptr<gpu::Devices> devices_;
@@ -82,14 +91,15 @@ TEST_P(StagedBatches, HaveTheHostsDigestWhereverTheirRowsAre) {
             SCOPED_TRACE(fmt::format("{}, {} of {} parts, {} of the rows, batch {}",
                                      to_string(dtype), here.size(), parts, share, number));
             const auto expected = testing::collect(cut, collect, *sampled(cut, number));
-            ASSERT_OK_AND_ASSIGN(const auto batch,
-                                 place(process, *batches, collect, sampled(cut, number)));
+            ASSERT_OK_AND_ASSIGN(const auto made,
+                                 place_counted(process, *batches, collect, sampled(cut, number)));
+            const auto& batch = made.batch;
             EXPECT_EQ(batch.digest.value, digest_batch(expected, DigestMode::full));
             EXPECT_EQ(batch.labels, expected.labels);
             EXPECT_EQ(batch.staged, nullptr);
             EXPECT_EQ(batch.rows[1].features.rows(), 0U) << "rows are on the device alone";
             EXPECT_EQ(batch.on_device->features[1].rows, batch.sampled->nodes[1].ids.size());
-            const auto read = batch.on_device->rows_device + batch.on_device->rows_pinned;
+            const auto read = made.rows_device + made.rows_pinned;
             const auto all =
                 batch.sampled->nodes[0].ids.size() + batch.sampled->nodes[1].ids.size();
             EXPECT_EQ(read == all, here.size() == parts);
@@ -97,6 +107,28 @@ TEST_P(StagedBatches, HaveTheHostsDigestWhereverTheirRowsAre) {
           }
         }
       }
+    }
+  }
+}
+
+/// For another process: all of the batch is on the host, and nothing stays.
+TEST_P(StagedBatches, ForOthersAreOnTheHostAlone) {
+  const auto cut = testing::cut_graph(graph_with(DType::f32), 3);
+  const auto collect = testing::collect_with_edges(cut);
+  for (const std::set<std::uint32_t>& here : {std::set<std::uint32_t>{}, {1}, {0, 2}}) {
+    StagingProcess process(cut, here, 0, true);
+    ASSERT_OK_AND_ASSIGN(const auto there, data(cut, process, 0.3));
+    process.slots = there->slots();
+    ASSERT_OK_AND_ASSIGN(const auto batches, there->batches(Rank{0}, gpu::ArraysThere::none));
+    for (const auto digest : {DigestMode::off, DigestMode::full}) {
+      const auto expected = testing::collect(cut, collect, *sampled(cut, 3));
+      ASSERT_OK_AND_ASSIGN(const auto made,
+                           place_counted(process, *batches, collect, sampled(cut, 3), digest));
+      EXPECT_EQ(made.batch.on_device, nullptr);
+      EXPECT_EQ(made.batch.staged, nullptr);
+      EXPECT_EQ(digest_batch(made.batch, DigestMode::full),
+                digest_batch(expected, DigestMode::full));
+      EXPECT_EQ(made.rows_device + made.rows_pinned == 0, here.empty());
     }
   }
 }

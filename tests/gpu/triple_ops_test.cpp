@@ -180,10 +180,13 @@ TEST_P(TripleOpsBits, OfEveryShapeAreTheCpus) {
   }
 }
 
-TEST_P(TripleOps, ProductsInBf16HaveTheBitsOfTheCpuAndOthersThanFloat32) {
-  if (GetParam().cuda) {
-    GTEST_SKIP() << "a GPU's products have bits of their own";
-  }
+/// A GPU's products have bits of their own.
+class EmulatedTripleOps : public TripleOps {};
+
+INSTANTIATE_TEST_SUITE_P(Devices, EmulatedTripleOps,
+                         ::testing::Values(one_thread, several_threads), name_of_device);
+
+TEST_P(EmulatedTripleOps, ProductsInBf16HaveTheBitsOfTheCpuAndOthersThanFloat32) {
   for (const auto& score : every_score()) {
     const TripleCase of{.score = score, .shape = {.triples = 41}};
     const auto operation = [&](Operands& on) { return lost(on, of); };
