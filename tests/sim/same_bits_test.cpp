@@ -21,15 +21,15 @@ constexpr const char* metis_or_fennel = "fennel";
 
 using Settings = std::vector<std::string>;
 
-struct Layout {
+struct SameBitsLayout {
   std::string name;
   std::uint32_t world;
   Settings settings;
 };
 
 /// Every way to lay out the same training that the contract names.
-std::vector<Layout> layouts() {
-  std::vector<Layout> all;
+std::vector<SameBitsLayout> layouts() {
+  std::vector<SameBitsLayout> all;
   const auto add = [&](std::uint32_t world, Settings settings) {
     std::string name;
     for (const auto& setting : settings) {
