@@ -26,6 +26,20 @@ Status in_block(Status done, std::size_t rows, std::span<const LayerBlock> block
                                              edges_of(blocks))));
 }
 
+/// Writes to each page of rows that are about to be overwritten. A copy to memory that nobody has written yet takes
+/// a page fault for each, on one thread.
+void write_pages(Executor& executor, MutMatrix rows) {
+  constexpr std::size_t page = 4096 / sizeof(float);
+  constexpr std::size_t piece = 512 * page;
+  const auto values = rows.flat();
+  executor.parallel_for((values.size() + piece - 1) / piece, [&](std::size_t i) {
+    const std::size_t end = std::min((i + 1) * piece, values.size());
+    for (std::size_t at = i * piece; at < end; at += page) {
+      values[at] = 0;
+    }
+  });
+}
+
 }  // namespace
 
 /// Arrays of one call in the device's memory, which go back in the order of its work.
@@ -110,7 +124,8 @@ Status DeviceInference::end(Status done) {
 
 /// record(tape, arrays, where the rows go) on the device; then the rows are copied to `out`.
 template <class Record>
-Status DeviceInference::compute(const Segment& parameters, MutMatrix out, const Record& record) {
+Status DeviceInference::compute(Executor& host, const Segment& parameters, MutMatrix out,
+                                const Record& record) {
   TROUPE_RETURN_IF_ERROR(end(begin(parameters)));
   Status done = ok_status();
   {
@@ -118,14 +133,15 @@ Status DeviceInference::compute(const Segment& parameters, MutMatrix out, const 
     Tape tape(*ops_);
     const MutMatrix there = arrays.room(out.rows, out.cols);
     record(tape, arrays, there);
+    write_pages(host, out);
     done = ops_->download(there.data, out.data, out.size() * sizeof(float));
   }
   return end(std::move(done));
 }
 
-Status DeviceInference::infer(const Network& network, const Segment& parameters,
+Status DeviceInference::infer(Executor& host, const Network& network, const Segment& parameters,
                               const InferInput& input, MutMatrix out) {
-  auto done = compute(parameters, out, [&](Tape& tape, Arrays& arrays, MutMatrix there) {
+  auto done = compute(host, parameters, out, [&](Tape& tape, Arrays& arrays, MutMatrix there) {
     InferInput copy = input;
     copy.blocks = arrays.copied(input.blocks);
     for (ConstMatrix& rows : copy.rows) {
@@ -136,10 +152,10 @@ Status DeviceInference::infer(const Network& network, const Segment& parameters,
   return in_block(std::move(done), out.rows, input.blocks);
 }
 
-Status DeviceInference::infer_in_place(const Network& network, const Segment& parameters,
-                                       const InPlaceInput& input, const ResidentRows& resident,
-                                       MutMatrix out) {
-  auto done = compute(parameters, out, [&](Tape& tape, Arrays& arrays, MutMatrix there) {
+Status DeviceInference::infer_in_place(Executor& host, const Network& network,
+                                       const Segment& parameters, const InPlaceInput& input,
+                                       const ResidentRows& resident, MutMatrix out) {
+  auto done = compute(host, parameters, out, [&](Tape& tape, Arrays& arrays, MutMatrix there) {
     InPlaceInput copy = input;
     copy.blocks = arrays.copied(input.blocks);
     copy.own = arrays.copied(input.own);

@@ -47,9 +47,10 @@ class DeviceInference {
   std::size_t number() const { return number_; }
 
   /// As Network::infer(), with all arguments in host memory.
+  /// \param host  threads that prepare the memory of `out` while the device computes
   /// \errors those of the device, with the size of the block: out_of_memory, cuda_failure
-  Status infer(const Network& network, const Segment& parameters, const InferInput& input,
-               MutMatrix out);
+  Status infer(Executor& host, const Network& network, const Segment& parameters,
+               const InferInput& input, MutMatrix out);
 
   /// Copies rows of sources to the device, or makes their products there.
   /// \param sources     of the stage; rows that several edge types read are copied once
@@ -61,7 +62,7 @@ class DeviceInference {
   /// \param input  its `sources` are not read
   /// \param resident  of the stage, from keep()
   /// \errors as infer()
-  Status infer_in_place(const Network& network, const Segment& parameters,
+  Status infer_in_place(Executor& host, const Network& network, const Segment& parameters,
                         const InPlaceInput& input, const ResidentRows& resident, MutMatrix out);
 
  private:
@@ -70,7 +71,7 @@ class DeviceInference {
   Status begin(const Segment& parameters);
   Status end(Status done);
   template <class Record>
-  Status compute(const Segment& parameters, MutMatrix out, const Record& record);
+  Status compute(Executor& host, const Segment& parameters, MutMatrix out, const Record& record);
   std::span<const float> parameters() const;
   MutMatrix product_of(const Network& network, std::uint32_t stage, const SourceRows& of,
                        std::size_t piece_rows, Arrays& keeps);

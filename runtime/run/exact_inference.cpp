@@ -284,24 +284,25 @@ InferBlock ExactInference::computation(std::uint64_t block,
   }
   const auto& to = outputs_.at(*of.output);
   const bool embeddings = options_.embeddings && layer_ + 1 == stages_.size();
-  return {.nodes = of.nodes,
-          .first_row = to.first,
-          .to = to.rows,
-          .make = [network = options_.network, parameters = parameters_, layer = layer_,
-                   output = output_of(stage(), of.output->second), embeddings,
-                   ready = std::move(ready)](const InferPlace& on,
-                                             MutMatrix rows) -> Result<std::uint64_t> {
-            const auto& batch = ready->batch;
-            const auto input = infer_input(batch, output, layer, embeddings);
-            if (on.device != nullptr) {
-              TROUPE_RETURN_IF_ERROR(on.device->infer(*network, parameters, input, rows));
-            } else {
-              nn::CpuBlockOps ops;
-              nn::Tape tape(ops);
-              network->infer(tape, on.executor, parameters.as<float>(), input, rows);
-            }
-            return batch.sampled->num_edges();
-          }};
+  return {
+      .nodes = of.nodes,
+      .first_row = to.first,
+      .to = to.rows,
+      .make = [network = options_.network, parameters = parameters_, layer = layer_,
+               output = output_of(stage(), of.output->second), embeddings,
+               ready = std::move(ready)](const InferPlace& on,
+                                         MutMatrix rows) -> Result<std::uint64_t> {
+        const auto& batch = ready->batch;
+        const auto input = infer_input(batch, output, layer, embeddings);
+        if (on.device != nullptr) {
+          TROUPE_RETURN_IF_ERROR(on.device->infer(on.executor, *network, parameters, input, rows));
+        } else {
+          nn::CpuBlockOps ops;
+          nn::Tape tape(ops);
+          network->infer(tape, on.executor, parameters.as<float>(), input, rows);
+        }
+        return batch.sampled->num_edges();
+      }};
 }
 
 Result<InferBlock> ExactInference::input_computation(

@@ -321,7 +321,8 @@ class StageBuilder {
                               on.device->keep(*shared.network, shared.parameters, shared.stage,
                                               shared.device_sources, shared.piece_rows));
     }
-    return on.device->infer_in_place(*shared.network, shared.parameters, input, *resident, rows);
+    return on.device->infer_in_place(on.executor, *shared.network, shared.parameters, input,
+                                     *resident, rows);
   }
 
   static std::span<const std::uint32_t> narrow(std::span<const std::uint32_t> ids,
