@@ -309,6 +309,30 @@ class Bench:
         found = ", ".join(f"{budget}: {near} and {far}" for budget, (near, far) in served.items())
         return f"one digest; rows of an epoch from the device and pinned memory: {found}"
 
+    def samplers(self):
+        """Sampler processes and servers with devices of their own: the CPU's run, and one of the device."""
+        job = os.path.join(ROOT, "examples", "quickstart.json")
+        base = ["train.epochs=3"]
+        on_cpu = self.run(job, "samplers-cpu", "cpu", base)
+        there = self.run(job, "samplers-none", self.device, base)
+        places = {
+            "worker": ["cluster.placement=worker", "partition.parts=1", "cluster.replicas=2", "sample.on=device"],
+            "worker, two parts": ["cluster.placement=worker"],
+            "servers": ["cluster.placement=server_client", "cluster.servers=1", "partition.parts=1", "sample.on=device"],
+        }
+        for name, place in places.items():
+            settings = base + place + [f"cluster.sampler_devices={self.device}"]
+            found = self.run(job, f"samplers-{name}-cpu", "cpu", settings)
+            for which in ("batches", "parameters", "outputs"):
+                self.expect_equal(which, on_cpu, found, f"CPUs alone against {name}, ranks on CPUs")
+            epoch = found["epochs"][-1]
+            if epoch["rows_device"] == 0 or (epoch["rows_remote"] > 0) != (name == "worker, two parts"):
+                raise Failed(f"{name}: rows by tier: expected some of the device, found {epoch}")
+            found = self.run(job, f"samplers-{name}", self.device, settings)
+            for which in ("batches", "parameters"):
+                self.expect_equal(which, there, found, f"ranks that make their batches against {name}")
+        return f"{', '.join(places)}: ranks on CPUs have the bits of CPUs alone, ranks on a device those of their own batches"
+
     def parts(self):
         """Rows of a graph in two parts: those of each host's part on the device or pinned, the others staged."""
         job = os.path.join(ROOT, "examples", "quickstart.json")
@@ -464,6 +488,7 @@ class Bench:
         self.item("precision of products", self.precisions)
         self.item("rows and lists in two tiers", self.tiers)
         self.item("rows of several parts", self.parts)
+        self.item("samplers on devices", self.samplers)
         self.item("exact inference", self.exact)
         self.item("ranks of one device", self.ranks)
         self.item("kill -9 and --resume", self.kill_and_resume)
@@ -554,6 +579,18 @@ class Bench:
             raise Missed(text)
         return text
 
+    def samplers_speed(self, store):
+        """Whole runs whose batches a sampler process makes, on CPUs and on the device."""
+        seconds = {}
+        for name, devices in (("CPUs", "cpu"), ("the device", self.device)):
+            settings = ["digest=off", "cluster.launch=local", "cluster.placement=worker"]
+            settings += [f"cluster.sampler_devices={devices}", "features.cache.device_budget=" + ("20%" if devices != "cpu" else "auto")]
+            seconds[name], _ = self.seconds_of_epochs(store, f"samplers-{devices}", self.device, settings, 3)
+        self.whole_runs["samplers"] = seconds
+        return "epochs of a rank on the device, batches by a sampler process: " + ", ".join(
+            f"on {name} {value:.2f} s" for name, value in seconds.items()
+        )
+
     def peer(self, store):
         """PyG's loader and step on the same device and graph."""
         script = os.path.join(ROOT, "bench", "peers", "gpu_epoch.py")
@@ -627,6 +664,7 @@ class Bench:
             self.item("stages", lambda: self.stages(parts))
             self.item("whole runs", lambda: self.epochs(parts))
             self.item("rows in two tiers", lambda: self.tiers_speed(parts))
+            self.item("samplers on devices", lambda: self.samplers_speed(parts))
             self.item("exact inference", lambda: self.exact_speed(parts))
             self.item("PyG", lambda: self.peer(whole))
         self.item("several GPUs", self.several)
