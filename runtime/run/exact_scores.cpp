@@ -4,6 +4,9 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <map>
+#include <utility>
+#include <vector>
 
 namespace troupe {
 namespace {
@@ -45,21 +48,30 @@ Result<net::ScoreResult> ExactInference::scores(const std::string& role) const {
   }
   net::ScoreResult result;
   result.cols = static_cast<std::uint32_t>(cols_of(stages_.back(), type));
-  std::vector<float> outputs;
-  for (const auto& [key, logits] : logits_) {
-    if (key.second != type || !host_.scores(key.first)) {
-      continue;  // another host has this replica's scores
-    }
-    const auto& nodes = host_.parts.at(key.first)->nodes_of(type);
-    for (const auto position : owned_positions(seeds->second->global, nodes)) {
-      const auto local = nodes.local(seeds->second->global[position]);
-      const auto row = logits->view().row(local);
-      outputs.insert(outputs.end(), row.begin(), row.end());
-      result.positions.push_back(position);
-      append_label(host_.graph->node_types[raw(type)], nodes, local, result);
+  const auto& global = seeds->second->global;
+  std::map<PartId, std::vector<std::uint64_t>> owned;
+  std::size_t rows = 0;
+  for (const auto& [id, part] : host_.parts) {
+    if (host_.scores(id)) {  // else another host has this replica's scores
+      owned[id] = owned_positions(global, part->nodes_of(type));
+      rows += owned[id].size();
     }
   }
-  result.outputs = Segment::of(std::move(outputs));
+  Buffer outputs(rows * result.cols * sizeof(float));
+  float* to = outputs.as<float>().data();
+  result.positions.reserve(rows);
+  result.labels.reserve(rows);
+  for (const auto& [id, positions] : owned) {
+    const auto& nodes = host_.parts.at(id)->nodes_of(type);
+    const auto logits = std::as_const(*logits_.at({id, type})).view();
+    for (const auto position : positions) {
+      const auto local = nodes.local(global[position]);
+      to = std::ranges::copy(logits.row(local), to).out;
+      append_label(host_.graph->node_types[raw(type)], nodes, local, result);
+    }
+    result.positions.insert(result.positions.end(), positions.begin(), positions.end());
+  }
+  result.outputs = std::move(outputs).freeze();
   return result;
 }
 
