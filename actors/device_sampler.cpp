@@ -54,8 +54,12 @@ Result<Rest> collect_rows(const DeviceSamplerOptions& options, const CollectBatc
 }
 
 /// What the host does, on any thread.
-ReadyBatch finished(const Rest& rest, BatchTrace trace, bool counted) {
+/// \param sample  options that the device sampled with; null: the host did
+ReadyBatch finished(const Rest& rest, BatchTrace trace, bool counted, const SampleOptions* sample) {
   auto made = rest();
+  if (sample != nullptr) {
+    trace.frontier.add(frontier_of(*made.batch.sampled, *sample));
+  }
   trace.rows += counted ? 0 : made.batch.sampled->num_nodes();
   trace.rows_device += made.rows_device;
   trace.rows_pinned += made.rows_pinned;
@@ -89,8 +93,9 @@ void make_next(DeviceSamplerActor* self) {
     }
     offload(
         self, *self->state.options.executor,
-        [rest = *std::move(rest), trace = next.trace, counted = next.counted] {
-          return Result<ReadyBatch>(finished(rest, trace, counted));
+        [rest = *std::move(rest), trace = next.trace, counted = next.counted,
+         sample = next.sampled ? nullptr : self->state.options.sample] {
+          return Result<ReadyBatch>(finished(rest, trace, counted, sample.get()));
         },
         [self, next](Result<ReadyBatch> made) mutable {
           deliver_made(self, next, std::move(made));

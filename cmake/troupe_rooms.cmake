@@ -6,9 +6,9 @@
 # PRECOMPILED: target whose precompiled headers it takes, default troupe_base (docs/traps.md has their cost). SOURCES:
 # instead of the folder's.
 #
-# troupe_test(NAME DEPENDS ... [LABELS ...] [TIMEOUT s] [PROCESSORS n] [PRECOMPILED TARGET] [GROUPS FILTER ...]): test
-# program NAME from all *_test.cpp of the calling folder. TIMEOUT: of each test. PRECOMPILED: target whose precompiled headers
-# it takes, default troupe_test_pch. GROUPS: GoogleTest filters; the tests of each are a ctest entry of their own, which may
+# troupe_test(NAME DEPENDS ... [OPTIMIZED] [LABELS ...] [TIMEOUT s] [PROCESSORS n] [PRECOMPILED TARGET] [GROUPS FILTER ...]): test
+# program NAME from all *_test.cpp of the calling folder. OPTIMIZED: for tests that compile what they compute with, kernels of
+# devices for instance. TIMEOUT: of each test. PRECOMPILED: target whose precompiled headers it takes, default troupe_test_pch. GROUPS: GoogleTest filters; the tests of each are a ctest entry of their own, which may
 # run at the same time as others, and the rest is one more.
 #
 # Rooms and test programs are unity builds (TROUPE_UNITY): several sources per compiler run, because most of the cost of a
@@ -161,7 +161,8 @@ endfunction()
 # troupe_test(NAME ...): program of the folder's *_test.cpp and its ctest entries: GROUPS are filters with one each.
 # CAF_THREADS is the filter of tests on CAF's own threads: ThreadSanitizer cannot see its locks (docs/traps.md).
 function(troupe_test NAME)
-  cmake_parse_arguments(ARG "SCRATCH_ON_DISK" "TIMEOUT;PROCESSORS;PRECOMPILED;CAF_THREADS" "DEPENDS;LABELS;GROUPS" ${ARGN})
+  cmake_parse_arguments(ARG "SCRATCH_ON_DISK;OPTIMIZED" "TIMEOUT;PROCESSORS;PRECOMPILED;CAF_THREADS" "DEPENDS;LABELS;GROUPS"
+    ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*_test.cpp)
   if(NOT sources)
     return()
@@ -172,12 +173,18 @@ function(troupe_test NAME)
   if(NOT ARG_PROCESSORS)
     set(ARG_PROCESSORS 1)
   endif()
-  if(NOT ARG_PRECOMPILED)
+  if(ARG_OPTIMIZED)
+    set(ARG_PRECOMPILED troupe_optimized_test_pch)
+  elseif(NOT ARG_PRECOMPILED)
     set(ARG_PRECOMPILED troupe_test_pch)
   endif()
   add_executable(${NAME} ${sources})
   troupe_unity(${NAME})
-  troupe_optimize_tests(${NAME})
+  if(ARG_OPTIMIZED)
+    troupe_optimize(${NAME})
+  else()
+    troupe_optimize_tests(${NAME})
+  endif()
   if(CMAKE_POSITION_INDEPENDENT_CODE)
     # As libraries are compiled (-fPIC), not as programs (-fPIE): else the precompiled headers do not fit.
     set_target_properties(${NAME} PROPERTIES POSITION_INDEPENDENT_CODE OFF)

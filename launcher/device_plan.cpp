@@ -14,13 +14,13 @@ namespace troupe {
 namespace {
 
 /// Whose devices make batches.
-enum class Of : std::uint8_t { ranks, samplers };
+enum class DevicesOf : std::uint8_t { ranks, samplers };
 
 /// \errors failed_precondition, unimplemented: what stands against rows on devices, and so against batches
 ///   there
 Status check_rows_there(const Job& job, const Layout& layout, const CollectOptions& collect,
-                        Of whose) {
-  if (whose == Of::ranks && job.cluster.device.kind == DeviceKind::cpu) {
+                        DevicesOf whose) {
+  if (whose == DevicesOf::ranks && job.cluster.device.kind == DeviceKind::cpu) {
     return Error(Errc::failed_precondition, "cluster.device is \"cpu\"");
   }
   if (job.model.layers == 0 && !job.embedding.empty()) {
@@ -29,7 +29,7 @@ Status check_rows_there(const Job& job, const Layout& layout, const CollectOptio
         "batches on a device: expected a model with layers, one without reads learned rows "
         "alone\ntry: sample.on \"host\"");
   }
-  for (std::uint32_t rank = 0; whose == Of::ranks && rank < job.cluster.world(); ++rank) {
+  for (std::uint32_t rank = 0; whose == DevicesOf::ranks && rank < job.cluster.world(); ++rank) {
     if (!layout.samplers_of(Rank{rank}).empty()) {
       return Error(Errc::failed_precondition,
                    fmt::format("batches on a device: expected a rank that makes its own batches, "
@@ -43,7 +43,7 @@ Status check_rows_there(const Job& job, const Layout& layout, const CollectOptio
 
 /// \errors failed_precondition, unimplemented: why the host samples and stages rows, where devices gather them
 Status check_graph_there(const Job& job, const Layout& layout, const CollectOptions& collect,
-                         Of whose) {
+                         DevicesOf whose) {
   if (job.partition.parts != 1) {
     return Error(Errc::unimplemented,
                  fmt::format("sampling on a device: a graph of {} parts is not built yet\ntry: "
@@ -52,12 +52,13 @@ Status check_graph_there(const Job& job, const Layout& layout, const CollectOpti
                              job.partition.parts));
   }
   for (const auto& process : layout.processes) {
-    const auto& ranks = whose == Of::ranks ? process.ranks : process.samples_for;
+    const auto& ranks = whose == DevicesOf::ranks ? process.ranks : process.samples_for;
     if (!ranks.empty() && process.maps.empty()) {
-      return Error(Errc::failed_precondition,
-                   fmt::format("sampling on a device: expected the graph in the process {} rank "
-                               "{}, which has no part\ntry: cluster.replicas as many as hosts",
-                               whose == Of::ranks ? "of" : "that samples for", raw(ranks.front())));
+      return Error(
+          Errc::failed_precondition,
+          fmt::format("sampling on a device: expected the graph in the process {} rank "
+                      "{}, which has no part\ntry: cluster.replicas as many as hosts",
+                      whose == DevicesOf::ranks ? "of" : "that samples for", raw(ranks.front())));
     }
   }
   return gpu::check_rows_of_whole_graph(collect);
@@ -89,7 +90,7 @@ std::size_t product_rows_of(const Job& job) {
 
 /// Who makes batches, as far as it is not decided.
 Status plan_batches(DevicePlan& plan, const Job& job, const Layout& layout,
-                    const SampleOptions& sample, const CollectOptions& collect, Of whose) {
+                    const SampleOptions& sample, const CollectOptions& collect, DevicesOf whose) {
   if (job.sample.on == SampleOn::host) {
     plan.why_not = "sample.on is \"host\"";
   } else {
@@ -108,7 +109,7 @@ Status plan_batches(DevicePlan& plan, const Job& job, const Layout& layout,
       plan.why_not = text.substr(0, text.find('\n'));
     }
   }
-  const bool uses = plan.learns || whose == Of::samplers;
+  const bool uses = plan.learns || whose == DevicesOf::samplers;
   return uses ? check_memory_asked(job, plan) : ok_status();
 }
 
@@ -149,7 +150,7 @@ Result<DevicePlan> device_plan(const Job& job, const Layout& layout, const Sampl
     plan.why_not = "processes that sample for the ranks have devices of their own";
     return plan;
   }
-  TROUPE_RETURN_IF_ERROR(plan_batches(plan, job, layout, sample, collect, Of::ranks));
+  TROUPE_RETURN_IF_ERROR(plan_batches(plan, job, layout, sample, collect, DevicesOf::ranks));
   return plan;
 }
 
@@ -157,7 +158,7 @@ Result<DevicePlan> sampler_plan(const Job& job, const Layout& layout, const Samp
                                 const CollectOptions& collect) {
   DevicePlan plan;
   if (job.cluster.sampler_devices.kind != DeviceKind::cpu) {
-    TROUPE_RETURN_IF_ERROR(plan_batches(plan, job, layout, sample, collect, Of::samplers));
+    TROUPE_RETURN_IF_ERROR(plan_batches(plan, job, layout, sample, collect, DevicesOf::samplers));
   }
   return plan;
 }

@@ -7,6 +7,9 @@
 
 namespace troupe {
 
+struct SampledBatch;
+struct SampleOptions;
+
 /// Counts by hop, from 0; both lists are as long as hops were counted.
 struct FrontierCounts {
   std::vector<std::uint64_t> nodes;   ///< nodes whose neighbours were asked for
@@ -27,5 +30,8 @@ struct FrontierCounts {
   }
   friend bool operator==(const FrontierCounts&, const FrontierCounts&) = default;
 };
+
+/// Of a batch that was sampled without help of other hosts. \requires the options it was sampled with
+FrontierCounts frontier_of(const SampledBatch& batch, const SampleOptions& options);
 
 }  // namespace troupe

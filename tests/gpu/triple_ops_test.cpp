@@ -183,8 +183,8 @@ TEST_P(TripleOpsBits, OfEveryShapeAreTheCpus) {
 /// A GPU's products have bits of their own.
 class EmulatedTripleOps : public TripleOps {};
 
-INSTANTIATE_TEST_SUITE_P(Devices, EmulatedTripleOps,
-                         ::testing::Values(one_thread, several_threads), name_of_device);
+INSTANTIATE_TEST_SUITE_P(Devices, EmulatedTripleOps, ::testing::Values(one_thread, several_threads),
+                         name_of_device);
 
 TEST_P(EmulatedTripleOps, ProductsInBf16HaveTheBitsOfTheCpuAndOthersThanFloat32) {
   for (const auto& score : every_score()) {

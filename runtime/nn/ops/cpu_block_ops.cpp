@@ -2,8 +2,8 @@
 
 #include "runtime/base/assert.hpp"
 #include "runtime/nn/ops/linear.hpp"
-#include "runtime/nn/ops/rows_at_places.hpp"
 #include "runtime/nn/ops/row_kernels.hpp"
+#include "runtime/nn/ops/rows_at_places.hpp"
 
 #include <algorithm>
 #include <cstring>
