@@ -154,7 +154,7 @@ TEST(StagedFaults, ComeToWhatTheyMustWhereDevicesGatherRows) {
   ASSERT_OK_AND_ASSIGN(auto simulation, Simulation::create(scratch.path()));
   std::uint64_t rollbacks = 0;
   std::uint64_t restarts = 0;
-  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+  for (std::uint64_t seed = 0; seed < 80; ++seed) {
     auto plan = simulation.plan(seed);
     plan.device = seed % 2 == 0 ? "emulated:1" : "emulated:2";
     const auto outcome = simulation.run(plan, {});
