@@ -7,15 +7,11 @@ namespace troupe {
 FrontierCounts frontier_of(const SampledBatch& batch, const SampleOptions& options) {
   FrontierCounts counts;
   for (std::uint32_t hop = 0; hop < batch.hops; ++hop) {
-    std::vector<std::uint64_t> rows(batch.nodes.size());  // once for all edge types of a node type
     for (std::size_t e = 0; e < batch.edges.size(); ++e) {
-      const auto& edges = batch.edges[e];
+      const auto& rows = batch.edges[e].row_begin;
       if (options.fanout[hop][e] != 0) {
-        rows[raw(edges.destination_type)] = edges.row_begin[hop + 1] - edges.row_begin[hop];
+        counts.add(hop, rows[hop + 1] - rows[hop], 0);
       }
-    }
-    for (const auto of_type : rows) {
-      counts.add(hop, of_type, 0);
     }
   }
   return counts;

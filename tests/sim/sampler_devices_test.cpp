@@ -85,7 +85,8 @@ TEST_F(SamplerDeviceRun, HasTheBitsOfTheCpuInEveryPlacement) {
 TEST_F(SamplerDeviceRun, HasTheBitsOfTheCpuWhateverIsSampled) {
   const Settings devices = {"cluster.sampler_devices=emulated:1"};
   for (const Settings& way : std::vector<Settings>{
-           {"sample.choice=weighted", R"(sample.edge_data=["weights"])", "digest=full"},
+           {"sample.choice=weighted", R"(sample.fanout={"*": [-1, -1], "writes": [4, 3]})",
+            R"(sample.edge_data=["weights"])", "digest=full"},
            {R"(sample.edge_data=["features"])", "model.kind=rgat", "model.edge_features=true"},
            {"sample.replace=true", "sample.frontier=all", "digest=ids"},
            {"sample.disjoint=true", "digest=full"},
