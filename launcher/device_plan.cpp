@@ -23,6 +23,10 @@ Status check_rows_there(const Job& job, const Layout& layout, const CollectOptio
   if (whose == DevicesOf::ranks && job.cluster.device.kind == DeviceKind::cpu) {
     return Error(Errc::failed_precondition, "cluster.device is \"cpu\"");
   }
+  if (!job.features.collect) {
+    return Error(Errc::failed_precondition,
+                 "batches on a device: expected rows to gather, features.collect is false");
+  }
   if (job.model.layers == 0 && !job.embedding.empty()) {
     return Error(
         Errc::failed_precondition,

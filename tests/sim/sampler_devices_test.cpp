@@ -177,6 +177,28 @@ TEST_F(SamplerDevicePlan, RefusesWhatDevicesCannotDo) {
                Errc::out_of_memory, "memory of a device: neighbor lists");
 }
 
+/// Batches of a user program without rows.
+TEST_F(SamplerDevicePlan, HostsMakeBatchesWithoutRows) {
+  for (const char* const on : {"auto", "device"}) {
+    ASSERT_OK_AND_ASSIGN(auto made,
+                         job(both(whole_placements().front(),
+                                  {"cluster.sampler_devices=emulated:1", "features.collect=false",
+                                   fmt::format("sample.on={}", on)})));
+    ASSERT_OK_AND_ASSIGN(const auto store, prepare_store(made, [](const std::string&) {}));
+    ASSERT_TRUE(fit_to_graph_or_print(made, store.info(), JobTrainer::own));
+    ASSERT_OK_AND_ASSIGN(const auto collect,
+                         collect_options(made, store.info(), BatchReader::user));
+    const auto plan =
+        sampler_plan(made, make_layout(made), sample_options(made, store.info()), collect);
+    if (std::string(on) == "device") {
+      EXPECT_ERROR(plan, Errc::failed_precondition, "features.collect is false");
+    } else {
+      ASSERT_OK(plan);
+      EXPECT_FALSE(plan->rows || plan->batches);
+    }
+  }
+}
+
 TEST_F(SamplerDevicePlan, MemoryIsThatOfBatchesAlone) {
   ASSERT_OK_AND_ASSIGN(const auto made, plan(both(whole_placements().front(),
                                                   {"cluster.sampler_devices=emulated:1"})));

@@ -1,5 +1,6 @@
 #include "runtime/job/job_file.hpp"
 
+#include "tests/runtime/job/contains.hpp"
 #include "tests/support/expect.hpp"
 #include "tests/support/scratch_folder.hpp"
 
@@ -32,9 +33,6 @@ std::string problems_of(const std::string& text, const std::vector<std::string>&
 std::string problems_with(const std::string& key, const std::string& json) {
   return problems_of(minimal, {key + "=" + json});
 }
-
-#define EXPECT_CONTAINS(text, part) \
-  EXPECT_NE((text).find(part), std::string::npos) << "the text was: " << (text)
 
 TEST(ParseJob, FillsInDefaults) {
   const JobReading reading = parse(minimal);

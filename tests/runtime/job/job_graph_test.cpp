@@ -1,6 +1,7 @@
 #include "runtime/job/job_file.hpp"
 #include "runtime/job/reach.hpp"
 #include "runtime/job/sample_options.hpp"
+#include "tests/runtime/job/contains.hpp"
 #include "tests/support/expect.hpp"
 
 namespace troupe {

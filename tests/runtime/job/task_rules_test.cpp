@@ -2,6 +2,7 @@
 
 #include "runtime/job/job_file.hpp"
 #include "runtime/job/sample_options.hpp"
+#include "tests/runtime/job/contains.hpp"
 #include "tests/support/expect.hpp"
 
 #include <string>
