@@ -95,7 +95,7 @@ caf::message message_of(EmbeddingPart::Reply reply) {
       reply);
 }
 
-void carry_out(Holder* self, LearnedReplica::Todo todo);
+void carry_out(Holder* self, LearnedReplica::Actions actions);
 
 /// Asks another replica.
 void ask_other(Holder* self, const LearnedReplica::Question& question) {
@@ -114,21 +114,21 @@ void ask_other(Holder* self, const LearnedReplica::Question& question) {
 }
 
 /// Answers, and runs tasks off the mailbox; they are one step of training for some rank.
-void carry_out(Holder* self, LearnedReplica::Todo todo) {
+void carry_out(Holder* self, LearnedReplica::Actions actions) {
   auto& state = self->state;
-  if (todo.ask && todo.after.count() == 0) {
-    ask_other(self, *todo.ask);
-  } else if (todo.ask) {
-    self->delayed_send(self, todo.after,
+  if (actions.ask && actions.after.count() == 0) {
+    ask_other(self, *actions.ask);
+  } else if (actions.ask) {
+    self->delayed_send(self, actions.after,
                        Ref<Continuation>(Continuation{
-                           [self, question = *todo.ask] { ask_other(self, question); }}));
+                           [self, question = *actions.ask] { ask_other(self, question); }}));
   }
-  for (auto& answer : todo.answers) {
+  for (auto& answer : actions.answers) {
     auto promise = std::move(state.learned_promises.extract(answer.ticket).mapped());
     promise.deliver(answer.reply ? message_of(*std::move(answer.reply))
                                  : caf::make_message(to_caf(answer.reply.error())));
   }
-  for (auto& task : todo.tasks) {
+  for (auto& task : actions.tasks) {
     offload_first(
         self, *state.executor,
         [run = std::move(task.run), executor = state.executor] { return run(*executor); },

@@ -271,10 +271,10 @@ class LearnedPart {
   }
 
  private:
-  void carry_out(EmbeddingPart::Todo todo) {
+  void carry_out(EmbeddingPart::Actions actions) {
     InlineExecutor executor;
-    answers_ += todo.answers.size();
-    for (auto& task : todo.tasks) {
+    answers_ += actions.answers.size();
+    for (auto& task : actions.tasks) {
       auto outcome = task.run(executor);
       carry_out(rows_.finished(task.id, std::move(outcome)));
     }

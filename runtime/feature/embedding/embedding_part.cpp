@@ -84,24 +84,24 @@ Status EmbeddingPart::check_share(const SparseGradients& share) const {
                        share.rows.bytes.size() / sizeof(float));
 }
 
-EmbeddingPart::Todo EmbeddingPart::answer(Ticket ticket, Result<Reply> reply) {
-  Todo todo;
-  todo.answers.push_back({ticket, std::move(reply)});
-  return todo;
+EmbeddingPart::Actions EmbeddingPart::answer(Ticket ticket, Result<Reply> reply) {
+  Actions actions;
+  actions.answers.push_back({ticket, std::move(reply)});
+  return actions;
 }
 
-EmbeddingPart::Todo EmbeddingPart::begin(const BeginLearned& request, Ticket ticket) {
+EmbeddingPart::Actions EmbeddingPart::begin(const BeginLearned& request, Ticket ticket) {
   if (generation_ && request.generation < *generation_) {
     return answer(ticket, check_generation(request.generation).error());
   }
   if (generation_ == request.generation && applied_) {
     return answer(ticket, Reply(Done{}));  // a repeat
   }
-  Todo todo;
+  Actions actions;
   const auto fenced = refused(Errc::fenced, fmt::format("generation {} begins at step {}",
                                                         request.generation, request.step));
   for (auto& waiting : std::exchange(waiting_, {})) {
-    todo.answers.push_back({*waiting.ticket, fenced});
+    actions.answers.push_back({*waiting.ticket, fenced});
   }
   generation_ = request.generation;
   ++beginnings_;
@@ -110,11 +110,11 @@ EmbeddingPart::Todo EmbeddingPart::begin(const BeginLearned& request, Ticket tic
   const auto found = kept_.find(request.step);
   const auto copy = found == kept_.end() ? nullptr : found->second;
   if (copy == nullptr && request.step > 0) {
-    todo.answers.push_back(
+    actions.answers.push_back(
         {ticket, refused(Errc::not_found, fmt::format("those of step {} are not kept here: their "
                                                       "holder was restarted and has lost them",
                                                       request.step))});
-    return todo;
+    return actions;
   }
   kept_.erase(kept_.upper_bound(request.step), kept_.end());
   note(request);
@@ -125,12 +125,12 @@ EmbeddingPart::Todo EmbeddingPart::begin(const BeginLearned& request, Ticket tic
                       .run = [tables = tables_, copy](Executor& executor) {
                         return tables->start(executor, copy.get());
                       }});
-  schedule(todo);
-  return todo;
+  schedule(actions);
+  return actions;
 }
 
-EmbeddingPart::Todo EmbeddingPart::add(std::shared_ptr<const SparseGradients> share,
-                                       Ticket ticket) {
+EmbeddingPart::Actions EmbeddingPart::add(std::shared_ptr<const SparseGradients> share,
+                                          Ticket ticket) {
   if (const auto good = check_generation(share->generation); !good) {
     return answer(ticket, good.error());
   }
@@ -143,7 +143,7 @@ EmbeddingPart::Todo EmbeddingPart::add(std::shared_ptr<const SparseGradients> sh
                                               "step {}",
                                               complete(), share->step)));
   }
-  Todo todo = answer(ticket, Reply(Done{}));
+  Actions actions = answer(ticket, Reply(Done{}));
   if (share->step >= *applied_) {
     const auto ahead = share->step - *applied_;
     while (shares_.size() <= ahead) {
@@ -154,12 +154,12 @@ EmbeddingPart::Todo EmbeddingPart::add(std::shared_ptr<const SparseGradients> sh
       place = std::move(share);
       note(place);
     }
-    schedule(todo);
+    schedule(actions);
   }
-  return todo;
+  return actions;
 }
 
-EmbeddingPart::Todo EmbeddingPart::enqueue(Request request) {
+EmbeddingPart::Actions EmbeddingPart::enqueue(Request request) {
   const bool over = applied_ && request.step < *applied_ && !request.or_later;
   if (!applied_ || over || request.step > complete() + 1) {
     return answer(*request.ticket,
@@ -176,12 +176,13 @@ EmbeddingPart::Todo EmbeddingPart::enqueue(Request request) {
     note(*request.keeps);
   }
   waiting_.push_back(std::move(request));
-  Todo todo;
-  schedule(todo);
-  return todo;
+  Actions actions;
+  schedule(actions);
+  return actions;
 }
 
-EmbeddingPart::Todo EmbeddingPart::read(std::shared_ptr<const ReadLearned> request, Ticket ticket) {
+EmbeddingPart::Actions EmbeddingPart::read(std::shared_ptr<const ReadLearned> request,
+                                           Ticket ticket) {
   if (const auto good = check_generation(request->generation); !good) {
     return answer(ticket, good.error());
   }
@@ -199,8 +200,8 @@ EmbeddingPart::Todo EmbeddingPart::read(std::shared_ptr<const ReadLearned> reque
                   .or_later = or_later});
 }
 
-EmbeddingPart::Todo EmbeddingPart::rank(std::shared_ptr<const RankEntities> request,
-                                        Ticket ticket) {
+EmbeddingPart::Actions EmbeddingPart::rank(std::shared_ptr<const RankEntities> request,
+                                           Ticket ticket) {
   if (const auto good = check_generation(request->generation); !good) {
     return answer(ticket, good.error());
   }
@@ -225,7 +226,7 @@ EmbeddingPart::Todo EmbeddingPart::rank(std::shared_ptr<const RankEntities> requ
                   }});
 }
 
-EmbeddingPart::Todo EmbeddingPart::keep(const KeepLearned& request, Ticket ticket) {
+EmbeddingPart::Actions EmbeddingPart::keep(const KeepLearned& request, Ticket ticket) {
   if (const auto good = check_generation(request.generation); !good) {
     return answer(ticket, good.error());
   }
@@ -253,7 +254,7 @@ EmbeddingPart::Todo EmbeddingPart::keep(const KeepLearned& request, Ticket ticke
        .keeps = request});
 }
 
-EmbeddingPart::Todo EmbeddingPart::digest(const DigestLearned& request, Ticket ticket) {
+EmbeddingPart::Actions EmbeddingPart::digest(const DigestLearned& request, Ticket ticket) {
   if (const auto good = check_generation(request.generation); !good) {
     return answer(ticket, good.error());
   }
@@ -276,7 +277,7 @@ std::uint64_t EmbeddingPart::complete() const {
 
 /// The next step of which all shares are here. Without rows it is over at once.
 /// \returns whether it is over
-bool EmbeddingPart::apply_next(Todo& todo) {
+bool EmbeddingPart::apply_next(Actions& actions) {
   const auto& shares = shares_.front();
   if (std::ranges::all_of(shares, [](const auto& share) { return share->sections.empty(); })) {
     const bool counts = std::ranges::any_of(shares, [](const auto& s) { return s->weight > 0; });
@@ -290,11 +291,11 @@ bool EmbeddingPart::apply_next(Todo& todo) {
        .name = "apply learned gradients",
        .run = [tables = tables_,
                shares](Executor& executor) { return tables->apply(executor, shares); }},
-      *applied_ + 1, todo);
+      *applied_ + 1, actions);
   return false;
 }
 
-void EmbeddingPart::run(Request request, std::optional<std::uint64_t> then, Todo& todo) {
+void EmbeddingPart::run(Request request, std::optional<std::uint64_t> then, Actions& actions) {
   const auto id = next_task_++;
   writing_ = request.access == Access::writes;
   running_.emplace(id, Running{.ticket = request.ticket,
@@ -302,17 +303,18 @@ void EmbeddingPart::run(Request request, std::optional<std::uint64_t> then, Todo
                                .beginnings = beginnings_,
                                .done = std::move(request.done),
                                .keeps = request.keeps});
-  todo.tasks.push_back({id, request.name, std::move(request.run)});
+  actions.tasks.push_back({id, request.name, std::move(request.run)});
 }
 
 /// Starts what may run: requests at the step that is applied in their order, then the next step.
-void EmbeddingPart::schedule(Todo& todo) {
+void EmbeddingPart::schedule(Actions& actions) {
   do {
-    start_waiting(todo);
-  } while (!writing_ && running_.empty() && applied_ && complete() > *applied_ && apply_next(todo));
+    start_waiting(actions);
+  } while (!writing_ && running_.empty() && applied_ && complete() > *applied_ &&
+           apply_next(actions));
 }
 
-void EmbeddingPart::start_waiting(Todo& todo) {
+void EmbeddingPart::start_waiting(Actions& actions) {
   for (auto next = waiting_.begin(); next != waiting_.end() && !writing_;) {
     const bool begins = !applied_;
     const bool comes =
@@ -327,11 +329,11 @@ void EmbeddingPart::start_waiting(Todo& todo) {
     auto request = std::move(*next);
     next = waiting_.erase(next);
     const auto step = request.step;
-    run(std::move(request), begins ? std::optional(step) : std::nullopt, todo);
+    run(std::move(request), begins ? std::optional(step) : std::nullopt, actions);
   }
 }
 
-EmbeddingPart::Todo EmbeddingPart::finished(std::uint64_t task, Result<Reply> outcome) {
+EmbeddingPart::Actions EmbeddingPart::finished(std::uint64_t task, Result<Reply> outcome) {
   if (const auto apart = apart_.extract(task); !apart.empty()) {
     return answer(apart.mapped(), std::move(outcome));
   }
@@ -339,7 +341,7 @@ EmbeddingPart::Todo EmbeddingPart::finished(std::uint64_t task, Result<Reply> ou
   TROUPE_ASSERT(!node.empty(), "a task that does not run", task);
   const auto& done = node.mapped();
   writing_ = false;
-  Todo todo;
+  Actions actions;
   const bool current = done.beginnings == beginnings_;
   if (current && done.then && outcome) {
     const bool step = !done.ticket;
@@ -352,12 +354,12 @@ EmbeddingPart::Todo EmbeddingPart::finished(std::uint64_t task, Result<Reply> ou
     done.done(*this, *outcome);
   }
   if (done.ticket) {
-    todo.answers.push_back(
+    actions.answers.push_back(
         {*done.ticket, current ? std::move(outcome)
                                : Result<Reply>(refused(Errc::fenced, "a generation begins"))});
   }
-  schedule(todo);
-  return todo;
+  schedule(actions);
+  return actions;
 }
 
 }  // namespace troupe

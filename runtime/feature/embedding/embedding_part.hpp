@@ -53,7 +53,7 @@ class EmbeddingPart {
     const char* name = "";  ///< For the trace
     std::function<Result<Reply>(Executor&)> run;
   };
-  struct Todo {
+  struct Actions {
     std::vector<Answer> answers;
     std::vector<Task> tasks;
   };
@@ -65,25 +65,25 @@ class EmbeddingPart {
   // Errors of all: fenced: of an older generation; not_found: the holder was restarted and has no rows;
   // failed_precondition: of a newer generation than begun, or of a step that cannot be;
   // invalid_argument: nodes, ranks, sections; overloaded.
-  Todo begin(const BeginLearned& request, Ticket ticket);
-  Todo add(std::shared_ptr<const SparseGradients> share, Ticket ticket);
-  Todo read(std::shared_ptr<const ReadLearned> request, Ticket ticket);
-  Todo rank(std::shared_ptr<const RankEntities> request, Ticket ticket);
-  Todo keep(const KeepLearned& request, Ticket ticket);
-  Todo digest(const DigestLearned& request, Ticket ticket);
+  Actions begin(const BeginLearned& request, Ticket ticket);
+  Actions add(std::shared_ptr<const SparseGradients> share, Ticket ticket);
+  Actions read(std::shared_ptr<const ReadLearned> request, Ticket ticket);
+  Actions rank(std::shared_ptr<const RankEntities> request, Ticket ticket);
+  Actions keep(const KeepLearned& request, Ticket ticket);
+  Actions digest(const DigestLearned& request, Ticket ticket);
   /// For a replica that was lost: answered with LearnedState, and with LearnedEvent.
   /// \errors not_found: there are no rows; nothing is noted for that follower, or no longer;
   ///   overloaded: a generation begins
-  Todo follow(const FollowLearned& request, Ticket ticket);
-  Todo pull(const PullLearned& request, Ticket ticket);
+  Actions follow(const FollowLearned& request, Ticket ticket);
+  Actions pull(const PullLearned& request, Ticket ticket);
   /// At any time. \errors not_found: no copy of that step; invalid_argument: no such table
-  Todo read_copy(const ReadCopy& request, Ticket ticket);
+  Actions read_copy(const ReadCopy& request, Ticket ticket);
   /// Rows of a copy that begin() is to find, in pieces. \errors overloaded: tasks run, to be sent again;
   ///   data_corruption: other columns, or with the last piece: rows that are missing
-  Todo load(const CopyPiece& piece, Ticket ticket);
-  Todo finished(std::uint64_t task, Result<Reply> outcome);
+  Actions load(const CopyPiece& piece, Ticket ticket);
+  Actions finished(std::uint64_t task, Result<Reply> outcome);
   /// As after a restart: what waits is answered with `overloaded`.
-  Todo lose();
+  Actions lose();
   void drop_copy(std::uint64_t step) { kept_.erase(step); }
   void drop_loading() { loading_.reset(); }
 
@@ -173,15 +173,15 @@ class EmbeddingPart {
                      const PooledVector<NodeId>& nodes) const;
   Status check_share(const SparseGradients& share) const;
   /// Waits until its step has come.
-  Todo enqueue(Request request);
-  static Todo answer(Ticket ticket, Result<Reply> reply);
+  Actions enqueue(Request request);
+  static Actions answer(Ticket ticket, Result<Reply> reply);
   Loading& loading(std::uint64_t step);
   Status check_piece(const CopyPiece& piece) const;
   Status take_piece(const CopyPiece& piece);
-  void schedule(Todo& todo);
-  void start_waiting(Todo& todo);
-  void run(Request request, std::optional<std::uint64_t> then, Todo& todo);
-  bool apply_next(Todo& todo);
+  void schedule(Actions& actions);
+  void start_waiting(Actions& actions);
+  void run(Request request, std::optional<std::uint64_t> then, Actions& actions);
+  bool apply_next(Actions& actions);
   /// For all followers.
   void note(const Event& event);
   LearnedState begin_following(std::uint64_t follower, std::shared_ptr<const Copy> copy);

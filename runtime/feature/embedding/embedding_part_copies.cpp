@@ -21,7 +21,7 @@ void put_row(const Segment& from, std::size_t row, Matrix& to, std::uint64_t loc
 
 }  // namespace
 
-EmbeddingPart::Todo EmbeddingPart::read_copy(const ReadCopy& request, Ticket ticket) {
+EmbeddingPart::Actions EmbeddingPart::read_copy(const ReadCopy& request, Ticket ticket) {
   const auto found = find_copy(request);
   if (found == nullptr) {
     return answer(ticket, refused(Errc::not_found,
@@ -31,10 +31,10 @@ EmbeddingPart::Todo EmbeddingPart::read_copy(const ReadCopy& request, Ticket tic
     return answer(ticket, refused(Errc::invalid_argument,
                                   fmt::format("no table of node type {}", raw(request.node_type))));
   }
-  Todo todo;
+  Actions actions;
   const auto id = next_task_++;
   apart_.emplace(id, ticket);
-  todo.tasks.push_back(
+  actions.tasks.push_back(
       {id, "read a copy of learned rows",
        [tables = tables_, copy = found, request](Executor&) -> Result<Reply> {
          const auto place = tables->place_of(request.node_type);
@@ -52,7 +52,7 @@ EmbeddingPart::Todo EmbeddingPart::read_copy(const ReadCopy& request, Ticket tic
              .state = cut_rows_of(copy->rows[place].state, first, count),
              .best = copy->best ? cut_rows_of((*copy->best)[place], first, count) : Segment{}});
        }});
-  return todo;
+  return actions;
 }
 
 EmbeddingPart::Loading& EmbeddingPart::loading(std::uint64_t step) {
@@ -126,7 +126,7 @@ Status EmbeddingPart::take_piece(const CopyPiece& piece) {
   return ok_status();
 }
 
-EmbeddingPart::Todo EmbeddingPart::load(const CopyPiece& piece, Ticket ticket) {
+EmbeddingPart::Actions EmbeddingPart::load(const CopyPiece& piece, Ticket ticket) {
   if (!running_.empty()) {
     return answer(ticket, refused(Errc::overloaded, "tasks run; a copy is loaded after them"));
   }

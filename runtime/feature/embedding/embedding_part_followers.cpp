@@ -43,7 +43,7 @@ void EmbeddingPart::note(const Event& event) {
   }
 }
 
-EmbeddingPart::Todo EmbeddingPart::follow(const FollowLearned& request, Ticket ticket) {
+EmbeddingPart::Actions EmbeddingPart::follow(const FollowLearned& request, Ticket ticket) {
   if (!generation_) {
     return answer(ticket, refused(Errc::not_found, "this replica was restarted, and has none"));
   }
@@ -64,9 +64,9 @@ EmbeddingPart::Todo EmbeddingPart::follow(const FollowLearned& request, Ticket t
                                   EmbeddingPart& of,
                                   Reply& reply) { reply = of.begin_following(follower, *copy); },
                       .or_later = true});
-  Todo todo;
-  schedule(todo);
-  return todo;
+  Actions actions;
+  schedule(actions);
+  return actions;
 }
 
 /// \param copy  at the step that is applied
@@ -104,7 +104,7 @@ LearnedState EmbeddingPart::begin_following(std::uint64_t follower,
   return state;
 }
 
-EmbeddingPart::Todo EmbeddingPart::pull(const PullLearned& request, Ticket ticket) {
+EmbeddingPart::Actions EmbeddingPart::pull(const PullLearned& request, Ticket ticket) {
   const auto found = followers_.find(request.follower);
   const auto lost = [&](const char* why) { return answer(ticket, refused(Errc::not_found, why)); };
   if (found == followers_.end()) {
@@ -151,11 +151,11 @@ bool EmbeddingPart::has(const SparseGradients& share) const {
          (ahead < shares_.size() && shares_[ahead][raw(share.rank)] != nullptr);
 }
 
-EmbeddingPart::Todo EmbeddingPart::lose() {
-  Todo todo;
+EmbeddingPart::Actions EmbeddingPart::lose() {
+  Actions actions;
   const auto why = refused(Errc::overloaded, "they are copied from another replica");
   for (auto& waiting : std::exchange(waiting_, {})) {
-    todo.answers.push_back({*waiting.ticket, why});
+    actions.answers.push_back({*waiting.ticket, why});
   }
   ++beginnings_;
   generation_.reset();
@@ -164,7 +164,7 @@ EmbeddingPart::Todo EmbeddingPart::lose() {
   kept_.clear();
   loading_.reset();
   followers_.clear();
-  return todo;
+  return actions;
 }
 
 }  // namespace troupe

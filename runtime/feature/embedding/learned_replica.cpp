@@ -26,7 +26,7 @@ SparseGradients share_of_event(LearnedEvent event) {
           .rows = std::move(event.rows)};
 }
 
-void append(LearnedReplica::Todo& to, LearnedReplica::Todo more) {
+void append(LearnedReplica::Actions& to, LearnedReplica::Actions more) {
   std::ranges::move(more.answers, std::back_inserter(to.answers));
   std::ranges::move(more.tasks, std::back_inserter(to.tasks));
   if (more.ask) {
@@ -49,20 +49,20 @@ LearnedReplica::LearnedReplica(std::shared_ptr<const Part> part,
 
 // ---- requests ----
 
-LearnedReplica::Todo LearnedReplica::refused(Ticket ticket, Errc code, const char* why) const {
-  Todo todo;
-  todo.answers.push_back({ticket, part_.refused(code, why)});
-  return todo;
+LearnedReplica::Actions LearnedReplica::refused(Ticket ticket, Errc code, const char* why) const {
+  Actions actions;
+  actions.answers.push_back({ticket, part_.refused(code, why)});
+  return actions;
 }
 
 /// Answers a request at a step from the rows that are here, or refuses it until they are.
 template <class Request, class Serve>
-LearnedReplica::Todo LearnedReplica::served(const Request& request, Ticket ticket, Serve serve) {
+LearnedReplica::Actions LearnedReplica::served(const Request& request, Ticket ticket, Serve serve) {
   constexpr auto* copied = "they are copied from another replica";
   if (stage_ == Stage::fresh) {
-    auto todo = refused(ticket, Errc::overloaded, copied);
-    append(todo, ask_for_state());
-    return todo;
+    auto actions = refused(ticket, Errc::overloaded, copied);
+    append(actions, ask_for_state());
+    return actions;
   }
   if (stage_ == Stage::alone) {
     return absorb(serve());
@@ -73,25 +73,25 @@ LearnedReplica::Todo LearnedReplica::served(const Request& request, Ticket ticke
   return here ? absorb(serve()) : refused(ticket, Errc::overloaded, copied);
 }
 
-LearnedReplica::Todo LearnedReplica::read(std::shared_ptr<const ReadLearned> request,
-                                          Ticket ticket) {
+LearnedReplica::Actions LearnedReplica::read(std::shared_ptr<const ReadLearned> request,
+                                             Ticket ticket) {
   const auto& what = *request;
   return served(what, ticket, [&] { return part_.read(std::move(request), ticket); });
 }
-LearnedReplica::Todo LearnedReplica::rank(std::shared_ptr<const RankEntities> request,
-                                          Ticket ticket) {
+LearnedReplica::Actions LearnedReplica::rank(std::shared_ptr<const RankEntities> request,
+                                             Ticket ticket) {
   const auto& what = *request;
   return served(what, ticket, [&] { return part_.rank(std::move(request), ticket); });
 }
-LearnedReplica::Todo LearnedReplica::keep(const KeepLearned& request, Ticket ticket) {
+LearnedReplica::Actions LearnedReplica::keep(const KeepLearned& request, Ticket ticket) {
   return served(request, ticket, [&] { return part_.keep(request, ticket); });
 }
-LearnedReplica::Todo LearnedReplica::digest(const DigestLearned& request, Ticket ticket) {
+LearnedReplica::Actions LearnedReplica::digest(const DigestLearned& request, Ticket ticket) {
   return served(request, ticket, [&] { return part_.digest(request, ticket); });
 }
 
-LearnedReplica::Todo LearnedReplica::add(std::shared_ptr<const SparseGradients> share,
-                                         Ticket ticket) {
+LearnedReplica::Actions LearnedReplica::add(std::shared_ptr<const SparseGradients> share,
+                                            Ticket ticket) {
   if (copies()) {
     see(*share);
   }
@@ -102,7 +102,7 @@ LearnedReplica::Todo LearnedReplica::add(std::shared_ptr<const SparseGradients> 
   return served(what, ticket, [&] { return part_.add(std::move(share), ticket); });
 }
 
-LearnedReplica::Todo LearnedReplica::begin(const BeginLearned& request, Ticket ticket) {
+LearnedReplica::Actions LearnedReplica::begin(const BeginLearned& request, Ticket ticket) {
   const bool known = stage_ == Stage::follows && request.generation <= *part_.generation();
   if (known && !part_.applied()) {
     return refused(ticket, Errc::overloaded, "it begins as another replica does");
@@ -117,28 +117,28 @@ LearnedReplica::Todo LearnedReplica::begin(const BeginLearned& request, Ticket t
     stage_ = Stage::alone;  // What went before is over, for all.
     return absorb(part_.begin(request, ticket));
   }
-  auto todo = refused(ticket, Errc::overloaded, "they are copied from another replica");
+  auto actions = refused(ticket, Errc::overloaded, "they are copied from another replica");
   if (stage_ == Stage::fresh) {
-    append(todo, ask_for_state());
+    append(actions, ask_for_state());
   }
-  return todo;
+  return actions;
 }
 
-LearnedReplica::Todo LearnedReplica::read_copy(const ReadCopy& request, Ticket ticket) {
+LearnedReplica::Actions LearnedReplica::read_copy(const ReadCopy& request, Ticket ticket) {
   return absorb(part_.read_copy(request, ticket));
 }
 
 /// Rows that come from a disk are for a generation that begins from them.
-LearnedReplica::Todo LearnedReplica::load(const CopyPiece& piece, Ticket ticket) {
+LearnedReplica::Actions LearnedReplica::load(const CopyPiece& piece, Ticket ticket) {
   if (copies()) {
-    auto todo = lost();
-    append(todo, absorb(part_.load(piece, ticket)));
-    return todo;
+    auto actions = lost();
+    append(actions, absorb(part_.load(piece, ticket)));
+    return actions;
   }
   return absorb(part_.load(piece, ticket));
 }
 
-LearnedReplica::Todo LearnedReplica::follow(const FollowLearned& request, Ticket ticket) {
+LearnedReplica::Actions LearnedReplica::follow(const FollowLearned& request, Ticket ticket) {
   if (stage_ == Stage::follows) {
     return refused(ticket, Errc::overloaded, "this replica gets some from another one");
   }
@@ -147,18 +147,18 @@ LearnedReplica::Todo LearnedReplica::follow(const FollowLearned& request, Ticket
   }
   return absorb(part_.follow(request, ticket));
 }
-LearnedReplica::Todo LearnedReplica::pull(const PullLearned& request, Ticket ticket) {
+LearnedReplica::Actions LearnedReplica::pull(const PullLearned& request, Ticket ticket) {
   return absorb(part_.pull(request, ticket));
 }
 
-LearnedReplica::Todo LearnedReplica::finished(std::uint64_t task, Result<Reply> outcome) {
+LearnedReplica::Actions LearnedReplica::finished(std::uint64_t task, Result<Reply> outcome) {
   return absorb(part_.finished(task, std::move(outcome)));
 }
 
-LearnedReplica::Todo LearnedReplica::absorb(EmbeddingPart::Todo todo) {
-  Todo all;
-  all.tasks = std::move(todo.tasks);
-  for (auto& answer : todo.answers) {
+LearnedReplica::Actions LearnedReplica::absorb(EmbeddingPart::Actions actions) {
+  Actions all;
+  all.tasks = std::move(actions.tasks);
+  for (auto& answer : actions.answers) {
     if (answer.ticket == own_ticket) {
       append(all, went_on(answer.reply));
     } else if (answer.ticket == keep_ticket) {
@@ -173,29 +173,29 @@ LearnedReplica::Todo LearnedReplica::absorb(EmbeddingPart::Todo todo) {
 
 // ---- from another replica ----
 
-LearnedReplica::Todo LearnedReplica::replace_lost() {
-  return stage_ == Stage::fresh ? ask_for_state() : Todo{};
+LearnedReplica::Actions LearnedReplica::replace_lost() {
+  return stage_ == Stage::fresh ? ask_for_state() : Actions{};
 }
 
-LearnedReplica::Todo LearnedReplica::ask_for_state() {
+LearnedReplica::Actions LearnedReplica::ask_for_state() {
   stage_ = Stage::asks;
-  Todo todo;
-  todo.ask = FollowLearned{number_};
-  return todo;
+  Actions actions;
+  actions.ask = FollowLearned{number_};
+  return actions;
 }
 
-LearnedReplica::Todo LearnedReplica::lost() {
+LearnedReplica::Actions LearnedReplica::lost() {
   stage_ = Stage::alone;
   return absorb(part_.lose());
 }
 
-LearnedReplica::Todo LearnedReplica::again() {
-  auto todo = lost();
-  append(todo, ask_for_state());
-  return todo;
+LearnedReplica::Actions LearnedReplica::again() {
+  auto actions = lost();
+  append(actions, ask_for_state());
+  return actions;
 }
 
-LearnedReplica::Todo LearnedReplica::heard(Result<Reply> answer) {
+LearnedReplica::Actions LearnedReplica::heard(Result<Reply> answer) {
   if (!copies() || stage_ == Stage::begins) {
     return {};
   }
@@ -215,14 +215,14 @@ LearnedReplica::Todo LearnedReplica::heard(Result<Reply> answer) {
 }
 
 /// The part's own answer to what was taken last.
-LearnedReplica::Todo LearnedReplica::went_on(const Result<Reply>& answer) {
+LearnedReplica::Actions LearnedReplica::went_on(const Result<Reply>& answer) {
   if (!copies()) {
     return {};
   }
   if (!answer && stage_ == Stage::reads && answer.error().code() == Errc::overloaded) {
-    auto todo = next_piece();  // Tasks of before are under way; the same again
-    todo.after = longest_pause;
-    return todo;
+    auto actions = next_piece();  // Tasks of before are under way; the same again
+    actions.after = longest_pause;
+    return actions;
   }
   if (!answer) {
     return stage_ == Stage::follows ? again() : lost();
@@ -251,7 +251,7 @@ LearnedReplica::Todo LearnedReplica::went_on(const Result<Reply>& answer) {
   return pull_next(std::chrono::milliseconds(0));
 }
 
-LearnedReplica::Todo LearnedReplica::take_state(const LearnedState& state) {
+LearnedReplica::Actions LearnedReplica::take_state(const LearnedState& state) {
   state_ = state;
   std::ranges::sort(state_.kept);
   copies_left_ = state_.kept;
@@ -271,18 +271,18 @@ std::uint64_t LearnedReplica::rows_of_a_piece() const {
   return std::max<std::uint64_t>(1, piece_bytes_ / row_bytes);
 }
 
-LearnedReplica::Todo LearnedReplica::next_piece() {
+LearnedReplica::Actions LearnedReplica::next_piece() {
   const auto& table = part_.plan()->tables[table_];
-  Todo todo;
-  todo.ask = ReadCopy{.step = copies_left_.back(),
-                      .node_type = table.node_type,
-                      .first = row_,
-                      .count = rows_of_a_piece(),
-                      .follower = number_};
-  return todo;
+  Actions actions;
+  actions.ask = ReadCopy{.step = copies_left_.back(),
+                         .node_type = table.node_type,
+                         .first = row_,
+                         .count = rows_of_a_piece(),
+                         .follower = number_};
+  return actions;
 }
 
-LearnedReplica::Todo LearnedReplica::take_piece(CopyPiece piece) {
+LearnedReplica::Actions LearnedReplica::take_piece(CopyPiece piece) {
   const auto& tables = part_.plan()->tables;
   if (piece.step != copies_left_.back() || piece.node_type != tables[table_].node_type) {
     return lost();
@@ -292,7 +292,7 @@ LearnedReplica::Todo LearnedReplica::take_piece(CopyPiece piece) {
   return absorb(part_.load(piece, own_ticket));
 }
 
-LearnedReplica::Todo LearnedReplica::begin_at_state() {
+LearnedReplica::Actions LearnedReplica::begin_at_state() {
   stage_ = Stage::begins;
   events_ = 0;
   asked_last_ = false;
@@ -300,15 +300,15 @@ LearnedReplica::Todo LearnedReplica::begin_at_state() {
   return absorb(part_.begin({.generation = state_.generation, .step = state_.step}, own_ticket));
 }
 
-LearnedReplica::Todo LearnedReplica::pull_next(std::chrono::milliseconds after) {
+LearnedReplica::Actions LearnedReplica::pull_next(std::chrono::milliseconds after) {
   asked_last_ = all_come_here();
-  Todo todo;
-  todo.ask = PullLearned{.follower = number_, .from = events_, .last = asked_last_};
-  todo.after = after;
-  return todo;
+  Actions actions;
+  actions.ask = PullLearned{.follower = number_, .from = events_, .last = asked_last_};
+  actions.after = after;
+  return actions;
 }
 
-LearnedReplica::Todo LearnedReplica::take_event(LearnedEvent event) {
+LearnedReplica::Actions LearnedReplica::take_event(LearnedEvent event) {
   if (event.kind == LearnedEvent::nothing) {
     if (asked_last_) {
       stage_ = Stage::alone;
@@ -332,15 +332,15 @@ LearnedReplica::Todo LearnedReplica::take_event(LearnedEvent event) {
 }
 
 /// Goes on at once: shares that end the step before may come after it.
-LearnedReplica::Todo LearnedReplica::keep_as_other(const LearnedEvent& event) {
-  auto todo = absorb(part_.keep({.generation = event.generation,
-                                 .step = event.step,
-                                 .best = event.best,
-                                 .oldest = event.oldest},
-                                keep_ticket));
+LearnedReplica::Actions LearnedReplica::keep_as_other(const LearnedEvent& event) {
+  auto actions = absorb(part_.keep({.generation = event.generation,
+                                    .step = event.step,
+                                    .best = event.best,
+                                    .oldest = event.oldest},
+                                   keep_ticket));
   ++events_;
-  append(todo, keep_failed_ ? again() : pull_next(std::chrono::milliseconds(0)));
-  return todo;
+  append(actions, keep_failed_ ? again() : pull_next(std::chrono::milliseconds(0)));
+  return actions;
 }
 
 void LearnedReplica::see(const SparseGradients& share) {

@@ -33,7 +33,7 @@ class LearnedReplica {
   using Ticket = EmbeddingPart::Ticket;
   using Reply = EmbeddingPart::Reply;
   using Question = std::variant<FollowLearned, ReadCopy, PullLearned>;
-  struct Todo : EmbeddingPart::Todo {
+  struct Actions : EmbeddingPart::Actions {
     std::optional<Question> ask = {};
     std::chrono::milliseconds after{0};
   };
@@ -45,21 +45,21 @@ class LearnedReplica {
                  std::uint64_t piece_bytes = std::uint64_t{4} << 20);
 
   /// The holder took the place of a lost one. Without it the first request that finds no rows does it.
-  Todo replace_lost();
+  Actions replace_lost();
 
   // As those of EmbeddingPart, but overloaded: it is copied from another replica
-  Todo begin(const BeginLearned& request, Ticket ticket);
-  Todo add(std::shared_ptr<const SparseGradients> share, Ticket ticket);
-  Todo read(std::shared_ptr<const ReadLearned> request, Ticket ticket);
-  Todo rank(std::shared_ptr<const RankEntities> request, Ticket ticket);
-  Todo keep(const KeepLearned& request, Ticket ticket);
-  Todo digest(const DigestLearned& request, Ticket ticket);
-  Todo read_copy(const ReadCopy& request, Ticket ticket);
-  Todo load(const CopyPiece& piece, Ticket ticket);
-  Todo follow(const FollowLearned& request, Ticket ticket);
-  Todo pull(const PullLearned& request, Ticket ticket);
-  Todo finished(std::uint64_t task, Result<Reply> outcome);
-  Todo heard(Result<Reply> answer);
+  Actions begin(const BeginLearned& request, Ticket ticket);
+  Actions add(std::shared_ptr<const SparseGradients> share, Ticket ticket);
+  Actions read(std::shared_ptr<const ReadLearned> request, Ticket ticket);
+  Actions rank(std::shared_ptr<const RankEntities> request, Ticket ticket);
+  Actions keep(const KeepLearned& request, Ticket ticket);
+  Actions digest(const DigestLearned& request, Ticket ticket);
+  Actions read_copy(const ReadCopy& request, Ticket ticket);
+  Actions load(const CopyPiece& piece, Ticket ticket);
+  Actions follow(const FollowLearned& request, Ticket ticket);
+  Actions pull(const PullLearned& request, Ticket ticket);
+  Actions finished(std::uint64_t task, Result<Reply> outcome);
+  Actions heard(Result<Reply> answer);
 
   /// Rows are being copied, or some may be missing here still.
   bool copies() const { return stage_ >= Stage::asks; }
@@ -81,22 +81,22 @@ class LearnedReplica {
   };
 
   template <class Request, class Serve>
-  Todo served(const Request& request, Ticket ticket, Serve serve);
-  Todo refused(Ticket ticket, Errc code, const char* why) const;
+  Actions served(const Request& request, Ticket ticket, Serve serve);
+  Actions refused(Ticket ticket, Errc code, const char* why) const;
   /// Takes out the answers to what it has asked of its own part.
-  Todo absorb(EmbeddingPart::Todo todo);
-  Todo went_on(const Result<Reply>& answer);
-  Todo ask_for_state();
-  Todo lost();
+  Actions absorb(EmbeddingPart::Actions actions);
+  Actions went_on(const Result<Reply>& answer);
+  Actions ask_for_state();
+  Actions lost();
   /// From the beginning, with whom there is now.
-  Todo again();
-  Todo take_state(const LearnedState& state);
-  Todo take_piece(CopyPiece piece);
-  Todo next_piece();
-  Todo begin_at_state();
-  Todo take_event(LearnedEvent event);
-  Todo keep_as_other(const LearnedEvent& event);
-  Todo pull_next(std::chrono::milliseconds after);
+  Actions again();
+  Actions take_state(const LearnedState& state);
+  Actions take_piece(CopyPiece piece);
+  Actions next_piece();
+  Actions begin_at_state();
+  Actions take_event(LearnedEvent event);
+  Actions keep_as_other(const LearnedEvent& event);
+  Actions pull_next(std::chrono::milliseconds after);
   std::uint64_t rows_of_a_piece() const;
   void see(const SparseGradients& share);
   bool all_come_here() const;

@@ -65,11 +65,11 @@ class DrivenPart {
     return send([&](auto& of, auto ticket) { return of.digest(request, ticket); });
   }
 
-  void take(EmbeddingPart::Todo todo) {
-    for (auto& answer : todo.answers) {
+  void take(EmbeddingPart::Actions actions) {
+    for (auto& answer : actions.answers) {
       answers.emplace_back(answer.ticket, std::move(answer.reply));
     }
-    for (auto& task : todo.tasks) {
+    for (auto& task : actions.tasks) {
       tasks.push_back(std::move(task));
     }
     if (!held) {
@@ -113,11 +113,11 @@ class DrivenPart {
   std::vector<std::pair<EmbeddingPart::Ticket, Result<EmbeddingPart::Reply>>> answers;
 
  private:
-  void take_one(EmbeddingPart::Todo todo) {
-    for (auto& answer : todo.answers) {
+  void take_one(EmbeddingPart::Actions actions) {
+    for (auto& answer : actions.answers) {
       answers.emplace_back(answer.ticket, std::move(answer.reply));
     }
-    for (auto& task : todo.tasks) {
+    for (auto& task : actions.tasks) {
       tasks.push_back(std::move(task));
     }
   }

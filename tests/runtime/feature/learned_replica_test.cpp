@@ -62,8 +62,8 @@ TEST(LearnedReplicas, TheSameOneMayBeLostAgainWhileItCopies) {
 TEST(LearnedReplicas, WithoutAnyRowsNobodyWaitsForTheOther) {
   const auto graph = testing::users_and_items(1);
   LearnedReplica one(graph.parts[0], testing::two_tables(), nullptr, 1);
-  auto todo = one.replace_lost();
-  ASSERT_TRUE(todo.ask);
+  auto actions = one.replace_lost();
+  ASSERT_TRUE(actions.ask);
   EXPECT_TRUE(one.copies());
   const auto asked = one.follow({.follower = 2}, 5);
   EXPECT_ERROR(asked.answers.at(0).reply, Errc::not_found, "restarted, too");
@@ -84,9 +84,9 @@ TEST(LearnedReplicas, AFirstBeginNeedsNoOther) {
   EXPECT_FALSE(one.begin({.generation = 0}, 1).ask);
   EXPECT_FALSE(one.copies());
   LearnedReplica two(graph.parts[0], testing::two_tables(), nullptr, 2);
-  const auto todo = two.begin({.generation = 1, .step = 4}, 1);
-  EXPECT_TRUE(todo.ask) << "whose copy of step 4 another one has";
-  EXPECT_ERROR(todo.answers.at(0).reply, Errc::overloaded, "copied");
+  const auto actions = two.begin({.generation = 1, .step = 4}, 1);
+  EXPECT_TRUE(actions.ask) << "whose copy of step 4 another one has";
+  EXPECT_ERROR(actions.answers.at(0).reply, Errc::overloaded, "copied");
 }
 
 TEST(LearnedReplicas, AnswersThatFitNoQuestionEndTheCopying) {
@@ -100,9 +100,9 @@ TEST(LearnedReplicas, AnswersThatFitNoQuestionEndTheCopying) {
   static_cast<void>(one.heard(LearnedReplica::Reply(LearnedEvent{})));
   EXPECT_FALSE(one.copies());
   auto two = asks();
-  const auto todo = two.heard(LearnedReplica::Reply(LearnedState{.generation = 1, .step = 3}));
-  ASSERT_TRUE(todo.ask);
-  EXPECT_EQ(std::get<ReadCopy>(*todo.ask).step, 3U);
+  const auto actions = two.heard(LearnedReplica::Reply(LearnedState{.generation = 1, .step = 3}));
+  ASSERT_TRUE(actions.ask);
+  EXPECT_EQ(std::get<ReadCopy>(*actions.ask).step, 3U);
   static_cast<void>(two.heard(LearnedReplica::Reply(CopyPiece{.step = 4})));
   EXPECT_FALSE(two.copies());
   auto three = asks();

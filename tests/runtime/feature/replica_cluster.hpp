@@ -94,7 +94,7 @@ class ReplicaCluster {
   const LearnedReplica& replica(std::size_t i) const { return *replicas_[i].rows; }
 
  private:
-  using Request = std::function<LearnedReplica::Todo(LearnedReplica&, LearnedReplica::Ticket)>;
+  using Request = std::function<LearnedReplica::Actions(LearnedReplica&, LearnedReplica::Ticket)>;
   struct Replica {
     std::shared_ptr<LearnedReplica> rows;
     std::map<LearnedReplica::Ticket, Then> open;
@@ -172,14 +172,14 @@ class ReplicaCluster {
       });
     }
   }
-  void take(std::size_t of, LearnedReplica::Todo todo) {
+  void take(std::size_t of, LearnedReplica::Actions actions) {
     const auto here = replicas_[of].rows;
     const auto lives = [this, of, here] { return replicas_[of].rows == here; };
-    for (auto& answer : todo.answers) {
+    for (auto& answer : actions.answers) {
       const auto then = std::move(replicas_[of].open.extract(answer.ticket).mapped());
       later([then, reply = std::move(answer.reply)] { then(reply); });
     }
-    for (auto& task : todo.tasks) {
+    for (auto& task : actions.tasks) {
       later([this, of, lives, task = std::move(task)] {
         InlineExecutor executor;
         if (auto outcome = task.run(executor); lives()) {
@@ -187,8 +187,8 @@ class ReplicaCluster {
         }
       });
     }
-    if (todo.ask) {
-      ask(of, *todo.ask, lives);
+    if (actions.ask) {
+      ask(of, *actions.ask, lives);
     }
   }
   template <class Lives>
