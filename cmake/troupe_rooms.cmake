@@ -8,8 +8,9 @@
 #
 # troupe_test(NAME DEPENDS ... [OPTIMIZED] [LABELS ...] [TIMEOUT s] [PROCESSORS n] [PRECOMPILED TARGET] [GROUPS FILTER ...]): test
 # program NAME from all *_test.cpp of the calling folder. OPTIMIZED: for tests that compile what they compute with, kernels of
-# devices for instance. TIMEOUT: of each test. PRECOMPILED: target whose precompiled headers it takes, default troupe_test_pch. GROUPS: GoogleTest filters; the tests of each are a ctest entry of their own, which may
-# run at the same time as others, and the rest is one more.
+# devices for instance. TIMEOUT: of each test. PRECOMPILED: target whose precompiled headers it takes, default
+# troupe_test_pch. GROUPS: GoogleTest filters; the tests of each are a ctest entry of their own, which may run at the same
+# time as others, and the rest is one more.
 #
 # Rooms and test programs are unity builds (TROUPE_UNITY): several sources per compiler run, because most of the cost of a
 # source is its headers. Names in anonymous namespaces are therefore unique in a room. The presets nightly and tidy build

@@ -8,7 +8,6 @@
 #include "actors/sampler.hpp"
 #include "actors/supervisor.hpp"
 #include "gpu/run/exact_devices.hpp"
-#include "launcher/decide_device.hpp"
 #include "launcher/program_device.hpp"
 #include "launcher/seconds.hpp"
 #include "runtime/graph/list_tables.hpp"
@@ -274,60 +273,6 @@ DataPath ClusterProcess::start_data_path(const std::string& owner, const WrapCol
   return path;
 }
 
-/// A device makes batches, or gathers the rows of those that the host samples; what else is requested goes
-/// to samplers and collector of the host.
-/// \param options  what the device makes, and of what
-SpawnDataPath ClusterProcess::device_path(const std::string& owner, const DevicePlan& plan,
-                                          DeviceSamplerOptions options) {
-  const auto name = "device sampler of " + owner;
-  options.host = context_;
-  options.executor = runtime_.compute();
-  options.trace = track(name);
-  options.sample = plan.batches ? plan_->sample : nullptr;
-  return [self = shared_from_this(), owner, name, made = std::move(options)] {
-    auto with = made;
-    const auto start = [&] {
-      auto actor = spawn_device_sampler(self->runtime_.system(), with);
-      self->know(name, actor);
-      return actor;
-    };
-    if (!with.sample) {
-      caf::actor gathers;
-      auto path = self->start_data_path(owner, [&](const caf::actor& collector) {
-        with.rows_from_host = collector;
-        return gathers = start();
-      });
-      path.behind = {gathers};
-      return path;
-    }
-    auto path = self->start_data_path(owner);
-    with.on_host = path.samplers.front();
-    path.behind = std::exchange(path.samplers, {start()});
-    return path;
-  };
-}
-
-/// Of a rank here, on its device.
-Result<SpawnDataPath> ClusterProcess::device_path_of(Rank rank) {
-  const auto arrays = hooks_->own_program ? gpu::ArraysThere::all : gpu::ArraysThere::model;
-  TROUPE_ASSIGN_OR_RETURN(std::shared_ptr<gpu::DeviceBatches> batches,
-                          device_data_->batches(rank, arrays));
-  return device_path(
-      trainer_name(rank), plan_->devices,
-      {.batches = std::move(batches), .collect = plan_->collect, .slots = device_data_->slots()});
-}
-
-/// Of a rank elsewhere, whose process digests and trains on them.
-Result<SpawnDataPath> ClusterProcess::sampler_device_path_of(Rank rank, const std::string& owner) {
-  TROUPE_ASSIGN_OR_RETURN(std::shared_ptr<gpu::DeviceBatches> batches,
-                          sampler_data_->batches(rank, gpu::ArraysThere::none));
-  return device_path(owner, plan_->sampler_devices,
-                     {.batches = std::move(batches),
-                      .collect = context_->collect,
-                      .digests = false,
-                      .slots = sampler_data_->slots()});
-}
-
 SpawnDataPath ClusterProcess::data_path_of(const std::string& owner) {
   return [self = shared_from_this(), owner] { return self->start_data_path(owner); };
 }
@@ -387,7 +332,7 @@ Result<caf::actor> ClusterProcess::start_trainer(Rank rank, std::uint32_t genera
   auto path = plan_->layout.samplers_of(rank).empty() ? data_path_of(trainer_name(rank))
                                                       : remote_path_of(rank);
   if (device_data_) {
-    TROUPE_ASSIGN_OR_RETURN(path, device_path_of(rank));
+    TROUPE_ASSIGN_OR_RETURN(path, device_path_of(rank, trainer_name(rank)));
   }
   caf::actor trainer;
   if (hooks_->spawn_rank) {
@@ -508,92 +453,6 @@ Result<caf::actor> ClusterProcess::start_evaluator() {
   know("evaluator", evaluator);
   export_to_all({Role::evaluator, raw(id_)}, evaluator);
   return evaluator;
-}
-
-gpu::DeviceData::PartsHere ClusterProcess::parts_here() const {
-  gpu::DeviceData::PartsHere parts;
-  for (const auto& [id, part] : context_->parts) {
-    parts.push_back(part);
-  }
-  return parts;
-}
-
-/// Before any rank starts: ranks of a device share its data. Exact inference without training makes no
-/// batches there.
-Status ClusterProcess::fill_devices() {
-  const auto& ranks = plan().ranks;
-  if (!devices_ || !plan_->devices.rows || ranks.empty() || plan_->inference) {
-    return ok_status();
-  }
-  auto options =
-      data_options(plan_->devices, plan_->job, plan_->sample, *plan_->collect, *devices_, ranks);
-  if (hooks_->own_program) {
-    // What it takes is not known: at least half of the memory is left to it.
-    TROUPE_ASSIGN_OR_RETURN(const auto memory, devices_->memory(ranks.front()));
-    options.reserved_bytes = std::max(options.reserved_bytes, memory.total / 2);
-  }
-  TROUPE_ASSIGN_OR_RETURN(
-      device_data_, gpu::DeviceData::create(devices_, ranks, *plan_->graph, parts_here(), options));
-  if (hooks_->own_program && hooks_->say) {
-    hooks_->say(fmt::format("{}: batches on device {}{}", plan().name,
-                            to_string(plan_->job.cluster.device_on(raw(context_->host))),
-                            plan_->devices.batches
-                                ? std::string()
-                                : fmt::format("; the host samples ({})", plan_->devices.why_not)));
-  }
-  if (const auto text = device_data_->text(); !text.empty() && hooks_->say) {
-    hooks_->say(fmt::format("{}: {}", plan().name, text));
-  }
-  return ok_status();
-}
-
-/// Where ranks compute here: by the built-in model, or by a user program.
-Status ClusterProcess::open_devices() {
-  const bool computes = hooks_->own_program || (!plan_->take_only() && !hooks_->spawn_rank);
-  if (plan().ranks.empty() || !computes) {
-    return ok_status();
-  }
-  const auto& choice = plan_->job.cluster.device_on(raw(context_->host));
-  if (choice.automatic) {
-    TROUPE_RETURN_IF_ERROR(check_decided(choice, gpu::find_devices(), plan().name));
-  }
-  if (!hooks_->own_program && !hooks_->bf16_without_unit && !plan_->inference) {
-    TROUPE_RETURN_IF_ERROR(check_bf16(plan_->job, plan().name));
-  }
-  TROUPE_ASSIGN_OR_RETURN(devices_, gpu::open_devices(choice, plan_->device_network));
-  return ok_status();
-}
-
-/// The same for ranks elsewhere. Batches have the same bits wherever they are made, so hosts need not agree.
-Status ClusterProcess::fill_sampler_devices() {
-  const auto& ranks = plan().samples_for;
-  const auto& of = plan_->sampler_devices;
-  if (ranks.empty() || !of.rows) {
-    return ok_status();
-  }
-  auto choice = plan_->job.cluster.sampler_devices;
-  if (choice.automatic) {
-    const auto here =
-        gpu::found_devices(gpu::open_devices({.kind = DeviceKind::cuda}), ok_status());
-    choice = {.kind = here.kind, .automatic = true};
-    if (hooks_->say) {
-      hooks_->say(
-          fmt::format("{}: makes batches on {} ({})", plan().name, to_string(choice), here.text));
-    }
-  }
-  TROUPE_ASSIGN_OR_RETURN(auto devices, gpu::open_devices(choice, plan_->device_network));
-  if (!devices) {
-    return ok_status();
-  }
-  const auto options =
-      data_options(of, plan_->job, plan_->sample, *plan_->collect, *devices, ranks);
-  TROUPE_ASSIGN_OR_RETURN(
-      sampler_data_,
-      gpu::DeviceData::create(std::move(devices), ranks, *plan_->graph, parts_here(), options));
-  if (const auto text = sampler_data_->text(); !text.empty() && hooks_->say) {
-    hooks_->say(fmt::format("{}: {}", plan().name, text));
-  }
-  return ok_status();
 }
 
 Status ClusterProcess::start_actors() {

@@ -85,7 +85,7 @@ class ClusterProcess : public std::enable_shared_from_this<ClusterProcess> {
   Result<std::shared_ptr<ProgramDevice>> program_device_of(Rank rank);
   SpawnDataPath device_path(const std::string& owner, const DevicePlan& plan,
                             DeviceSamplerOptions options);
-  Result<SpawnDataPath> device_path_of(Rank rank);
+  Result<SpawnDataPath> device_path_of(Rank rank, const std::string& owner);
   Result<SpawnDataPath> sampler_device_path_of(Rank rank, const std::string& owner);
   SpawnDataPath data_path_of(const std::string& owner);
   Result<caf::actor> start_holder(PartId part, bool replaces_lost);

@@ -92,7 +92,11 @@ std::size_t product_rows_of(const Job& job) {
                                                          : gpu::cuda_product_rows;
 }
 
-/// Who makes batches, as far as it is not decided.
+bool has_sampler_devices(const Job& job) {
+  return job.cluster.sampler_devices.kind != DeviceKind::cpu;
+}
+
+/// Decides which of the devices make batches, or gather their rows, and why others do not.
 Status plan_batches(DevicePlan& plan, const Job& job, const Layout& layout,
                     const SampleOptions& sample, const CollectOptions& collect, DevicesOf whose) {
   if (job.sample.on == SampleOn::host) {
@@ -148,9 +152,8 @@ std::string text_of_host(const Job& job, const DevicePlan& plan) {
 
 Result<DevicePlan> device_plan(const Job& job, const Layout& layout, const SampleOptions& sample,
                                const CollectOptions& collect) {
-  DevicePlan plan{.learns = job.cluster.device.kind != DeviceKind::cpu,
-                  .elsewhere = job.cluster.sampler_devices.kind != DeviceKind::cpu};
-  if (plan.elsewhere) {
+  DevicePlan plan{.learns = job.cluster.device.kind != DeviceKind::cpu};
+  if (has_sampler_devices(job)) {
     plan.why_not = "processes that sample for the ranks have devices of their own";
     return plan;
   }
@@ -161,7 +164,7 @@ Result<DevicePlan> device_plan(const Job& job, const Layout& layout, const Sampl
 Result<DevicePlan> sampler_plan(const Job& job, const Layout& layout, const SampleOptions& sample,
                                 const CollectOptions& collect) {
   DevicePlan plan;
-  if (job.cluster.sampler_devices.kind != DeviceKind::cpu) {
+  if (has_sampler_devices(job)) {
     TROUPE_RETURN_IF_ERROR(plan_batches(plan, job, layout, sample, collect, DevicesOf::samplers));
   }
   return plan;
@@ -251,7 +254,7 @@ std::string device_text(const Job& job, const DevicePlan& plan, const gpu::Found
   if (!plan.learns) {
     return products.empty() ? std::string() : fmt::format("device {}: {}", device, products);
   }
-  std::string by_host = plan.batches || plan.elsewhere ? "" : text_of_host(job, plan);
+  std::string by_host = plan.batches || has_sampler_devices(job) ? "" : text_of_host(job, plan);
   if (!job.embedding.empty()) {
     by_host += "; learned rows and their gradients pass through the host";
   }
@@ -263,11 +266,10 @@ std::string device_text(const Job& job, const DevicePlan& plan, const gpu::Found
 }
 
 std::string sampler_text(const Job& job, const DevicePlan& plan) {
-  const auto& choice = job.cluster.sampler_devices;
-  if (choice.kind == DeviceKind::cpu) {
+  if (!has_sampler_devices(job)) {
     return {};
   }
-  const auto device = fmt::format("sampler devices {}: ", to_string(choice));
+  const auto device = fmt::format("sampler devices {}: ", to_string(job.cluster.sampler_devices));
   if (plan.batches) {
     return device + "make batches";
   }

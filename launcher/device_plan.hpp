@@ -24,7 +24,6 @@ struct DevicePlan {
   bool staged = false;       ///< with rows that the host stages, as a device has not all of them
   bool batches = false;      ///< and their batches are sampled there, too
   std::string why_not = {};  ///< else: why the host samples, or does all of it
-  bool elsewhere = false;    ///< Other processes make batches, on devices of their own
   /// Bytes that exact inference wants of a device; 0: there is none, or the host computes it.
   std::uint64_t exact_bytes = 0;
   bool exact_on_host = false;  ///< Evaluators are in processes without ranks

@@ -220,22 +220,13 @@ TEST_F(SamplerDevicePlan, MemoryIsThatOfBatchesAlone) {
 TEST(SamplerDeviceFaults, ComeToWhatTheyMust) {
   const testing::ScratchFolder scratch;
   ASSERT_OK_AND_ASSIGN(auto simulation, Simulation::create(scratch.path()));
-  std::uint64_t runs = 0;
-  std::uint64_t restarts = 0;
-  for (std::uint64_t seed = 0; seed < 160; ++seed) {
-    auto plan = simulation.plan(seed);
-    if (plan.placement != "worker" && plan.placement != "server_client") {
-      continue;
-    }
-    plan.sampler_devices = seed % 2 == 0 ? "emulated:1" : "emulated:2";
-    plan.device = seed % 3 == 0 ? "emulated:1" : "cpu";
-    const auto outcome = simulation.run(plan, {});
-    EXPECT_TRUE(outcome.as_expected) << outcome.verdict << "\n" << to_string(plan);
-    ++runs;
-    restarts += outcome.restarts;
-  }
-  EXPECT_GT(runs, 10U);
-  EXPECT_GT(restarts, 0U);
+  const auto tally = testing::run_seeds(simulation, 0, 160, [](FaultPlan& plan) {
+    plan.sampler_devices = plan.seed % 2 == 0 ? "emulated:1" : "emulated:2";
+    plan.device = plan.seed % 3 == 0 ? "emulated:1" : "cpu";
+    return plan.placement == "worker" || plan.placement == "server_client";
+  });
+  EXPECT_GT(tally.runs, 10U);
+  EXPECT_GT(tally.restarts, 0U);
 }
 
 }  // namespace

@@ -25,14 +25,21 @@ struct FaultTally {
   std::map<std::string, std::uint64_t> faults;  ///< by kind
 };
 
-/// A wrong outcome fails the test, with the plan and how to replay it.
-inline FaultTally run_seeds(Simulation& simulation, std::uint64_t first, std::uint64_t count) {
+/// Runs plans of seeds as `change(plan)` leaves them, without those for which it returns false. A wrong
+/// outcome fails the test, with the plan and its seed.
+/// \param replay  text before the seed
+template <class Change>
+FaultTally run_seeds(Simulation& simulation, std::uint64_t first, std::uint64_t count,
+                     const Change& change, const char* replay = "\nseed ") {
   FaultTally tally;
   for (std::uint64_t seed = first; seed < first + count; ++seed) {
-    const auto plan = simulation.plan(seed);
+    auto plan = simulation.plan(seed);
+    if (!change(plan)) {
+      continue;
+    }
     const auto outcome = simulation.run(plan, {});
     EXPECT_TRUE(outcome.as_expected) << outcome.verdict << "\n"
-                                     << to_string(plan) << "\ntry: troupe simulate --seed " << seed;
+                                     << to_string(plan) << replay << seed;
     ++tally.runs;
     ++(!outcome.as_expected ? tally.wrong : outcome.failed ? tally.failed : tally.recovered);
     tally.rollbacks += outcome.rollbacks;
@@ -44,6 +51,12 @@ inline FaultTally run_seeds(Simulation& simulation, std::uint64_t first, std::ui
     }
   }
   return tally;
+}
+
+inline FaultTally run_seeds(Simulation& simulation, std::uint64_t first, std::uint64_t count) {
+  return run_seeds(
+      simulation, first, count, [](const FaultPlan&) { return true; },
+      "\ntry: troupe simulate --seed ");
 }
 
 inline void print(const FaultTally& tally) {
