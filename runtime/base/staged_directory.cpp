@@ -61,14 +61,28 @@ int rename_to_free_name(const fs::path& from, const fs::path& to) {
 }
 
 /// Moves a directory away from the threads that write into it, so that none adds files while they are
-/// removed; then removes it. A name of as many letters, so that the next process finds what is left.
-void remove_folder_in_use(const fs::path& path) {
+/// removed; then removes it, also what a thread that was opening a file has added to it since an earlier
+/// call. A name of as many letters, so that the next process finds what is left.
+/// \returns whether nothing is left
+bool remove_folder_in_use(const fs::path& path) {
   auto aside = path.string();
   aside.replace(aside.size() - suffix.size(), suffix.size(), suffix.size(), '0');
-  if (rename_to_free_name(path, aside) == 0) {
-    remove_folder(aside);
-  }
+  rename_to_free_name(path, aside);
+  remove_folder(aside);
   remove_folder(path);
+  std::error_code ignored;
+  return !fs::exists(aside, ignored) && !fs::exists(path, ignored);
+}
+
+/// Makes a directory whose last letters it draws and registers it, in one step for remove_staged_directories().
+/// \returns 0 or errno
+int make_registered(std::string& name) {
+  const std::lock_guard guard(registry().mutex);
+  if (::mkdtemp(name.data()) == nullptr) {
+    return errno;
+  }
+  registry().paths.emplace_back(name);
+  return 0;
 }
 
 bool take_lock(const OpenFile& file) {
@@ -119,10 +133,7 @@ void remove_left_behind(const fs::path& target) {
 }  // namespace
 
 StagedDirectory::StagedDirectory(fs::path path, fs::path final_path)
-    : path_(std::move(path)), final_path_(std::move(final_path)) {
-  const std::lock_guard guard(registry().mutex);
-  registry().paths.push_back(path_);
-}
+    : path_(std::move(path)), final_path_(std::move(final_path)) {}
 
 StagedDirectory::StagedDirectory(StagedDirectory&& other) noexcept
     : path_(std::exchange(other.path_, fs::path())),
@@ -154,8 +165,8 @@ Result<StagedDirectory> StagedDirectory::create(const fs::path& final_path) {
     remove_left_behind(target);
   }
   auto name = fmt::format("{}{}{}", target.string(), infix, suffix);
-  if (::mkdtemp(name.data()) == nullptr) {
-    return file_error(target, "cannot create a temporary directory beside it", errno);
+  if (const int failed = make_registered(name); failed != 0) {
+    return file_error(target, "cannot create a temporary directory beside it", failed);
   }
   StagedDirectory staged(name, target);
   if (::chmod(name.c_str(), 0755) != 0) {
@@ -188,10 +199,11 @@ Status StagedDirectory::commit(Flush flush) {
 }
 
 void remove_staged_directories() {
-  constexpr int tries = 10;  // other threads may still add files
-  registry().mutex.lock();   // for good
-  for (int i = 0; i < tries; ++i) {
-    std::ranges::for_each(registry().paths, remove_folder_in_use);
+  constexpr int tries = 100;  // other threads may still add files
+  registry().mutex.lock();    // for good
+  for (const auto& path : registry().paths) {
+    for (int i = 0; i < tries && !remove_folder_in_use(path); ++i) {
+    }
   }
 }
 

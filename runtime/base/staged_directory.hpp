@@ -35,6 +35,7 @@ class StagedDirectory {
   Status commit(Flush flush);
 
  private:
+  /// \requires `path` is registered
   StagedDirectory(std::filesystem::path path, std::filesystem::path final_path);
 
   std::filesystem::path path_;  ///< empty once committed or moved from

@@ -8,11 +8,14 @@
 #include <atomic>
 #include <csignal>
 #include <cstdlib>
+#include <fcntl.h>
 #include <iterator>
 #include <stdlib.h>
+#include <string>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <thread>
+#include <unistd.h>
 #include <vector>
 
 namespace troupe {
@@ -211,6 +214,47 @@ TEST_F(Files, AProcessThatEndsTakesItsStagedDirectoriesWithIt) {
         std::_Exit(entries() == 0 ? 0 : 1);
       },
       ::testing::ExitedWithCode(0), "");
+}
+
+TEST_F(Files, AStagedDirectoryThatIsBeingMadeIsNotLeftBehindAtTheEnd) {
+  for (int i = 0; i < 100; ++i) {
+    EXPECT_EXIT(
+        {
+          std::atomic<int> made = 0;
+          std::thread([&] {
+            for (;; ++made) {
+              static_cast<void>(StagedDirectory::create(dir_ / "made"));
+            }
+          }).detach();
+          while (made.load() <= i % 10) {
+          }
+          remove_staged_directories();
+          std::_Exit(entries() == 0 ? 0 : 1);
+        },
+        ::testing::ExitedWithCode(0), "");
+  }
+}
+
+TEST_F(Files, FilesThatThreadsAddWhileTheirDirectoryIsRemovedAreRemovedToo) {
+  for (int i = 0; i < 20; ++i) {
+    EXPECT_EXIT(
+        {
+          auto staged = StagedDirectory::create(dir_ / "written");
+          const int folder = ::open(staged->path().c_str(), O_RDONLY | O_DIRECTORY);
+          std::atomic<int> added = 0;
+          std::thread([&] {  // opens a file in the directory whatever its name is by then
+            while (added < 100) {
+              ::close(::openat(folder, std::to_string(added++).c_str(), O_CREAT | O_WRONLY, 0644));
+            }
+          })
+              .detach();
+          while (added.load() < 10 + i % 20) {
+          }
+          remove_staged_directories();
+          std::_Exit(entries() == 0 ? 0 : 1);
+        },
+        ::testing::ExitedWithCode(0), "");
+  }
 }
 
 TEST_F(Files, AStagedDirectoryReplacesNothing) {
