@@ -56,33 +56,54 @@ class EmulatedDevice {
   std::atomic<std::uint64_t> launched_ = 0;
 };
 
-/// Calls body(i) for i in [0, n), each once, in an order that the seed decides.
-template <class Body>
-void for_each_shuffled(std::size_t n, std::uint64_t seed, unsigned threads, const Body& body) {
-  if (n == 0) {
-    return;
-  }
-  // Steps of a length that has no divisor in common with n visit all elements.
+/// Calls visit(i) for the elements of [0, n) that steps [first, last) of a walk come to: its n steps, of a
+/// length that has no divisor in common with n, come to each once.
+template <class Visit>
+void walk_shuffled(std::size_t n, std::uint64_t seed, std::size_t first, std::size_t last,
+                   const Visit& visit) {
   std::size_t stride = (seed >> 17) % n | 1U;
   while (std::gcd(stride, n) != 1) {
     ++stride;
   }
   stride %= n;
   const std::size_t start = (seed >> 5) % n;
+  auto i = static_cast<std::size_t>((start + static_cast<unsigned __int128>(stride) * first) % n);
+  for (std::size_t k = first; k < last; ++k) {
+    visit(i);
+    i += stride;
+    i = i >= n ? i - n : i;
+  }
+}
+
+/// Calls body(i) for i in [0, n), each once, in an order that the seed decides: more elements than a
+/// core's cache has rows of are taken tile by tile, in any order of tiles and within each, as every
+/// element would wait for memory otherwise.
+template <class Body>
+void for_each_shuffled(std::size_t n, std::uint64_t seed, unsigned threads, const Body& body) {
+  if (n == 0) {
+    return;
+  }
+  constexpr std::size_t few = std::size_t{1} << 15;
+  const std::size_t tile = n <= few ? 1 : 1024;
+  const std::size_t tiles = (n + tile - 1) / tile;
   const auto run = [&](std::size_t first, std::size_t last) {
-    auto i = static_cast<std::size_t>((start + static_cast<unsigned __int128>(stride) * first) % n);
-    for (std::size_t k = first; k < last; ++k) {
-      body(i);
-      i += stride;
-      i = i >= n ? i - n : i;
+    if (tile == 1) {
+      walk_shuffled(n, seed, first, last, body);
+      return;
     }
+    walk_shuffled(tiles, seed, first, last, [&](std::size_t t) {
+      const std::size_t begin = t * tile;
+      const std::size_t size = std::min(tile, n - begin);
+      walk_shuffled(size, seed * (2 * t + 1), 0, size, [&](std::size_t i) { body(begin + i); });
+    });
   };
   const std::size_t parts = std::min<std::size_t>(threads, n / 64 + 1);
   std::vector<std::jthread> others;
   for (std::size_t part = 1; part < parts; ++part) {
-    others.emplace_back([&run, n, part, parts] { run(part * n / parts, (part + 1) * n / parts); });
+    others.emplace_back(
+        [&run, tiles, part, parts] { run(part * tiles / parts, (part + 1) * tiles / parts); });
   }
-  run(0, n / parts);
+  run(0, tiles / parts);
 }
 
 /// One stream of an emulated device. What CudaStream does on a GPU (cuda_stream.cuh): stages are

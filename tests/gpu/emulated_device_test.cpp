@@ -16,7 +16,8 @@ namespace troupe::gpu {
 namespace {
 
 TEST(ForEachShuffled, TakesEachElementOnceInAnotherOrderPerSeed) {
-  for (const std::size_t n : {0UL, 1UL, 2UL, 3UL, 31UL, 32UL, 33UL, 1023UL, 4096UL}) {
+  for (const std::size_t n :
+       {0UL, 1UL, 2UL, 3UL, 31UL, 32UL, 33UL, 1023UL, 4096UL, (1UL << 15) + 1, 70'001UL}) {
     std::set<std::vector<std::size_t>> orders;
     for (std::uint64_t seed = 1; seed <= 20; ++seed) {
       std::vector<std::size_t> order;
@@ -34,9 +35,11 @@ TEST(ForEachShuffled, TakesEachElementOnceInAnotherOrderPerSeed) {
 }
 
 TEST(ForEachShuffled, ThreadsTakeEachElementOnce) {
-  std::vector<int> taken(10000);
-  for_each_shuffled(taken.size(), 77, 4, [&](std::size_t i) { ++taken[i]; });
-  EXPECT_TRUE(std::ranges::all_of(taken, [](int count) { return count == 1; }));
+  for (const std::size_t n : {10'000UL, 100'003UL}) {
+    std::vector<int> taken(n);
+    for_each_shuffled(taken.size(), 77, 4, [&](std::size_t i) { ++taken[i]; });
+    EXPECT_TRUE(std::ranges::all_of(taken, [](int count) { return count == 1; })) << n;
+  }
 }
 
 struct AddOne {
