@@ -5,12 +5,16 @@
 #include "runtime/base/mapped_file.hpp"
 #include "runtime/nn/model_file.hpp"
 #include "runtime/run/checkpoint_manifest.hpp"
+#include "runtime/run/piece_file.hpp"
 #include "runtime/run/state_pieces.hpp"
 
+#include <algorithm>
+#include <cerrno>
 #include <fmt/format.h>
 #include <span>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace troupe {
 namespace {
@@ -159,22 +163,27 @@ class ShardReader {
     }
     return segment;
   }
-  /// Their contents are checked where they are read.
+  /// Reads a listed file to its end, whatever its size, in little memory.
+  Status check(const FileInfo& file) const {
+    PieceReader in(dir_ / file.path, file.bytes);
+    if (!in.open()) {
+      return file_error(dir_ / file.path, "cannot read", errno);
+    }
+    constexpr std::uint64_t at_once = std::uint64_t{1} << 20;
+    std::vector<std::byte> bytes(std::min(at_once, file.bytes));
+    while (in.left() > 0) {
+      TROUPE_RETURN_IF_ERROR(in.read(std::span(bytes).first(std::min(at_once, in.left()))));
+    }
+    return in.check(file);
+  }
+  /// Their pieces are read by holders, once it is known that they are as they were written.
   template <class Piece>
   Status find_parts(std::string (*name)(std::uint32_t),
                     std::shared_ptr<const PieceSource<Piece>>& rows) {
     std::vector<FileInfo> files;
     for (std::uint32_t part = 0; lists(name(part)); ++part) {
       const auto& file = manifest_.files.at(name(part));
-      std::error_code error;
-      const auto size = fs::file_size(dir_ / file.path, error);
-      if (error) {
-        return file_error(dir_ / file.path, "cannot read", error.value());
-      }
-      if (size != file.bytes) {
-        return Error(Errc::data_corruption, fmt::format("{}: expected {} bytes, found {}",
-                                                        place(file.path), file.bytes, size));
-      }
+      TROUPE_RETURN_IF_ERROR(check(file));
       files.push_back(file);
     }
     if (!files.empty()) {

@@ -255,7 +255,7 @@ TEST_F(SessionTensorCheckpoints, WithoutAReplicaALostHolderEndsTheRunAndKeepsThe
   EXPECT_EQ(kept->training.global_step, 2U);
 }
 
-TEST_F(SessionTensorCheckpoints, ThatAreDamagedOrOfAnotherProgramAreRefused) {
+TEST_F(SessionTensorCheckpoints, OfAnotherProgramOrDamagedAsTheyAreLoadedAreRefused) {
   const auto make = [](const TensorOptions& options) {
     return [options](Session& session) -> Status {
       TROUPE_ASSIGN_OR_RETURN(auto tensor, session.make_tensor("t", options));
@@ -275,12 +275,15 @@ TEST_F(SessionTensorCheckpoints, ThatAreDamagedOrOfAnotherProgramAreRefused) {
                "expected a start of normal of 0.5 from seed 1, as in the checkpoint, found zeros");
   EXPECT_ERROR(resume(two_hosts, make({.init = {.kind = "normal", .std = 2}})).status,
                Errc::failed_precondition, "found normal of 2 from seed 1");
+  SessionSetup setup;
+  setup.resume = kept_.latest();
   const auto file = kept_.folder(2) / "tensors-1.bin";
   std::fstream bytes(file, std::ios::in | std::ios::out | std::ios::binary);
   bytes.seekp(-3, std::ios::end);
   bytes.put('x');
   bytes.close();
-  EXPECT_ERROR(resume(one_host, make(noise)).status, Errc::data_corruption, "tensors-1.bin");
+  EXPECT_ERROR(run(one_host, make(noise), std::move(setup)).status, Errc::data_corruption,
+               "tensors-1.bin");
 }
 
 }  // namespace

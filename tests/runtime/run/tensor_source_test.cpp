@@ -127,9 +127,10 @@ TEST_F(TensorsOnDisk, EveryChangedByteIsFoundAndTheFileNamed) {
     bytes.put(static_cast<char>(was ^ 0x41));
   };
   for (std::uint64_t at = 0; at < size; at += 3) {
+    ASSERT_OK_AND_ASSIGN(const auto before, found());
     flip(at);
-    ASSERT_OK_AND_ASSIGN(const auto back, found());
-    EXPECT_ERROR(back.tensors->read(1, [](const TensorPiece&) { return ok_status(); }),
+    EXPECT_ERROR(found(), Errc::not_found, "tensors-1.bin");
+    EXPECT_ERROR(before.tensors->read(1, [](const TensorPiece&) { return ok_status(); }),
                  Errc::data_corruption, "tensors-1.bin");
     flip(at);
   }
@@ -137,9 +138,12 @@ TEST_F(TensorsOnDisk, EveryChangedByteIsFoundAndTheFileNamed) {
   EXPECT_EQ(pieces_of(*back.tensors, 1).size(), 3U);
 }
 
-TEST_F(TensorsOnDisk, AMissingOrShorterFileIsNoCheckpoint) {
+TEST_F(TensorsOnDisk, AMissingOrShorterOrLongerFileIsNoCheckpoint) {
   write();
-  std::filesystem::resize_file(file(), std::filesystem::file_size(file()) - 1);
+  const auto size = std::filesystem::file_size(file());
+  std::filesystem::resize_file(file(), size + 1);
+  EXPECT_ERROR(found(), Errc::not_found, "tensors-1.bin");
+  std::filesystem::resize_file(file(), size - 1);
   EXPECT_ERROR(found(), Errc::not_found, "tensors-1.bin");
   std::filesystem::remove(file());
   EXPECT_ERROR(found(), Errc::not_found, "tensors-1.bin");
@@ -153,6 +157,26 @@ TEST_F(TensorsOnDisk, AWriteThatEndsInTheMiddleLeavesTheCheckpointBefore) {
     EXPECT_EQ(back.training.global_step, 7U);
     EXPECT_EQ(pieces_of(*back.tensors, 1).size(), 3U);
   }
+}
+
+TEST_F(TensorsOnDisk, ADamagedFileLeavesTheCheckpointBefore) {
+  write();
+  ASSERT_OK(folder().write(checkpoint(8)));
+  std::fstream bytes(file(8), std::ios::in | std::ios::out | std::ios::binary);
+  bytes.seekp(-3, std::ios::end);
+  bytes.put('x');
+  bytes.close();
+
+  std::vector<SkippedCheckpoint> skipped;
+  ASSERT_OK_AND_ASSIGN(const auto back, folder().latest(skipped));
+
+  EXPECT_EQ(back.checkpoint.training.global_step, 7U);
+  EXPECT_EQ(pieces_of(*back.checkpoint.tensors, 1).size(), 3U);
+  ASSERT_EQ(skipped.size(), 1U);
+  EXPECT_EQ(skipped[0].name, "step-8");
+  EXPECT_NE(std::string(skipped[0].why.what()).find("step-8/tensors-1.bin: expected"),
+            std::string::npos)
+      << skipped[0].why.what();
 }
 
 TEST_F(TensorsOnDisk, ACheckpointWithWholeTensorsIsRefusedByName) {
