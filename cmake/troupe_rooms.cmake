@@ -94,6 +94,10 @@ function(troupe_optimize TARGET)
     set(level ${TROUPE_OPTIMIZE})
   endif()
   target_compile_options(${TARGET} PRIVATE -O${level})
+  if(level EQUAL 2)
+    # Loops over rows in vectors, as at -O3: most of what tests of whole runs compute with.
+    target_compile_options(${TARGET} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-fvect-cost-model=dynamic>)
+  endif()
 endfunction()
 
 # troupe_optimize_tests(TARGET): of code of tests, which the presets for tests do not optimize (docs/CONTRIBUTING.md).

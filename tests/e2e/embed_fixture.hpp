@@ -1,6 +1,6 @@
 #pragma once
 /// \file embed_fixture.hpp
-/// Tests that run the examples of user programs, built once per suite.
+/// Tests that run the examples of user programs, built once for all.
 #include "tests/support/embedded_program.hpp"
 #include "tests/support/expect.hpp"
 #include "tests/support/process.hpp"
@@ -31,27 +31,27 @@ inline std::string line_of(const ProcessResult& run, const std::string& word) {
 
 class Embed : public ::testing::Test {
  protected:
-  /// Once for all tests: installs, configures and builds.
-  static void SetUpTestSuite() {
-    shared_ = std::make_unique<ScratchFolder>();
-    problems_ = build_embedded_programs(folder());
-  }
+  static void SetUpTestSuite() { shared_ = std::make_unique<ScratchFolder>(); }
   static void TearDownTestSuite() {
     shared_.reset();
     results_.clear();
   }
   void SetUp() override {
-    ASSERT_TRUE(std::filesystem::exists(program())) << "it was not built: " << problems_;
+    ASSERT_TRUE(std::filesystem::exists(program()))
+        << "it was not built: " << embedded_programs().problems;
   }
 
+  /// Of the installed files and the built programs (tests/support/embedded_program.hpp).
+  static const std::string& built() { return embedded_programs().folder; }
+  static std::string program() { return built() + "/build/my_trainer"; }
+  /// Of a suite's outputs.
   static std::string folder() { return shared_->path().string(); }
-  static std::string program() { return folder() + "/build/my_trainer"; }
   static std::string output(const std::string& name) { return folder() + "/" + name; }
 
   /// `troupe run` of the example's job, up to the program's arguments.
   std::vector<std::string> command(const std::string& out,
                                    const std::vector<std::string>& options) const {
-    std::vector<std::string> words = {folder() + "/installed/bin/troupe", "run",
+    std::vector<std::string> words = {built() + "/installed/bin/troupe", "run",
                                       std::string(TROUPE_SOURCE_DIR) + "/examples/embed/cora.json",
                                       "--set", "output=" + output(out)};
     words.insert(words.end(), options.begin(), options.end());
@@ -86,7 +86,6 @@ class Embed : public ::testing::Test {
 
  private:
   static inline std::unique_ptr<ScratchFolder> shared_;
-  static inline std::string problems_;
   static inline std::map<std::string, ProcessResult> results_;
 };
 

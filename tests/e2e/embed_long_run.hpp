@@ -13,6 +13,8 @@ namespace troupe::testing {
 
 class EmbedLongRun : public Embed {
  protected:
+  static constexpr int epochs = 120;
+
   /// Settings of a run on two hosts that have nothing: all is copied to them.
   static Words settings_of(const NetworkHosts& hosts) {
     Words settings = {"--set",
@@ -28,7 +30,8 @@ class EmbedLongRun : public Embed {
     return settings;
   }
   static Words longer(const Words& more) {
-    Words options = {"--set", "train.epochs=200", "--set", "checkpoint.every.epochs=20",
+    Words options = {"--set", fmt::format("train.epochs={}", epochs),
+                     "--set", "checkpoint.every.epochs=20",
                      "--set", "log_every=2"};
     options.insert(options.end(), more.begin(), more.end());
     return options;
@@ -42,11 +45,11 @@ class EmbedLongRun : public Embed {
     const auto expected = report(other);
     EXPECT_EQ(found.at("status"), "done");
     EXPECT_EQ(found.at("digests"), expected.at("digests"));
-    ASSERT_EQ(found.at("epochs").size(), 200U);
-    ASSERT_EQ(expected.at("epochs").size(), 200U);
+    ASSERT_EQ(found.at("epochs").size(), std::size_t{epochs});
+    ASSERT_EQ(expected.at("epochs").size(), std::size_t{epochs});
     int different = 0;
     double waited = 0;
-    for (std::size_t i = 0; i < 200; ++i) {
+    for (std::size_t i = 0; i < std::size_t{epochs}; ++i) {
       const auto& epoch = found.at("epochs")[i];
       EXPECT_EQ(epoch.at("epoch"), i + 1);
       EXPECT_TRUE(epoch.at("loss").is_null());

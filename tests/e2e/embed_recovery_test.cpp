@@ -93,7 +93,7 @@ TEST_F(EmbedRecovery, OnHostsThatShareNoFolder) {
     GTEST_SKIP() << why;
   }
   const testing::NetworkHosts hosts(2, folder(),
-                                    {output("apart"), folder() + "/build", folder() + "/there"});
+                                    {output("apart"), built() + "/build", folder() + "/there"});
   ASSERT_EQ(hosts.problem(), "");
   auto settings = settings_of(hosts);
   settings.insert(settings.end(), {"--set", fmt::format("cluster.ssh.env=[\"{}\"]",

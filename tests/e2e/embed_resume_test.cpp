@@ -42,7 +42,7 @@ class EmbedResume : public testing::EmbedLongRun {
     ASSERT_NE(code, std::nullopt) << first.text();
     const auto named = "go on from " + output(name) + "/checkpoints/step-";
     ASSERT_TRUE(first.find(named)) << first.text();
-    EXPECT_FALSE(first.find("epoch 200:")) << first.text();
+    EXPECT_FALSE(first.find(fmt::format("epoch {}:", epochs))) << first.text();
     const auto step = first.word_after(named);
     EXPECT_EQ(report(name).at("status"), "interrupted");
 
@@ -79,7 +79,7 @@ TEST_F(EmbedResume, OnHostsThatShareNoFolder) {
   if (const auto why = NetworkHosts::unavailable(); !why.empty()) {
     GTEST_SKIP() << why;
   }
-  const auto build = folder() + "/build";
+  const auto build = built() + "/build";
   const NetworkHosts hosts(2, folder(), {output("apart"), build, folder() + "/there"});
   ASSERT_EQ(hosts.problem(), "");
 

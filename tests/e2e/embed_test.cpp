@@ -26,10 +26,10 @@ using testing::Words;
 TEST_F(Embed, AStoreOfOnesOwnIsPartitionedByAnOwnMethodAndLearned) {
   const auto people = output("people");
   const auto parts = output("people_parts");
-  const auto written = run({folder() + "/store_build/write_store", people});
+  const auto written = run({built() + "/store_build/write_store", people});
   ASSERT_EQ(written.exit_code, 0) << written.err;
   EXPECT_EQ(line_of(written, "4000"), written.out.substr(0, written.out.size() - 1));
-  const auto made = run({folder() + "/store_build/partition_store", people, parts});
+  const auto made = run({built() + "/store_build/partition_store", people, parts});
   ASSERT_EQ(made.exit_code, 0) << made.err;
   EXPECT_EQ(made.out, "2 parts by by_group\n");
   ASSERT_OK_AND_ASSIGN(const auto store, PartitionedStore::open(parts, {}));
@@ -37,21 +37,21 @@ TEST_F(Embed, AStoreOfOnesOwnIsPartitionedByAnOwnMethodAndLearned) {
   EXPECT_EQ(info.method, "by_group");
   EXPECT_LT(info.cut_edges * 5, store.info().edge_types[0].count) << "groups keep to themselves";
 
-  const auto ran = run({folder() + "/installed/bin/troupe", "run",
+  const auto ran = run({built() + "/installed/bin/troupe", "run",
                         std::string(TROUPE_SOURCE_DIR) + "/examples/store/job.json", "--set",
                         "dataset.path=" + parts, "--set", "output=" + output("people_run")});
   ASSERT_EQ(ran.exit_code, 0) << ran.err;
   std::ifstream in(output("people_run") + "/report.json");
   const auto report = nlohmann::json::parse(in);
   EXPECT_GE(report["scores"]["test"]["accuracy"].get<double>(), 0.9);
-  EXPECT_NE(run({folder() + "/store_build/write_store", people}).exit_code, 0) << "it exists";
+  EXPECT_NE(run({built() + "/store_build/write_store", people}).exit_code, 0) << "it exists";
 }
 
 TEST_F(Embed, AModelOfOnesOwnLearnsAndHasTheSameResultsOnOneAndTwoHosts) {
   const auto own_model = [this](const std::string& out, const Words& settings) {
     auto words = command(out, settings);
     words[2] = std::string(TROUPE_SOURCE_DIR) + "/examples/own_model/cora.json";
-    words.insert(words.end(), {"--", folder() + "/model_build/own_model"});
+    words.insert(words.end(), {"--", built() + "/model_build/own_model"});
     return run(words);
   };
   const auto two = own_model("model-two", {});
@@ -88,7 +88,7 @@ TEST_F(Embed, OnDevicesItsWeightsHaveTheSameBits) {
   const auto& on_cpu = run_once("simulated", {});
   ASSERT_EQ(on_cpu.exit_code, 0) << on_cpu.err;
   const auto on_devices = [this](const std::string& out, Words settings) {
-    settings.insert(settings.end(), {"--", folder() + "/build/device_trainer"});
+    settings.insert(settings.end(), {"--", built() + "/build/device_trainer"});
     return run(command(out, settings));
   };
   const auto expect_same = [&](const ProcessResult& ran, const char* exchanged) {
@@ -206,7 +206,7 @@ TEST_F(Embed, IsBroughtToHostsThatDoNotHaveIt) {
   if (const auto why = NetworkHosts::unavailable(); !why.empty()) {
     GTEST_SKIP() << why;
   }
-  const auto build = folder() + "/build";
+  const auto build = built() + "/build";
   const NetworkHosts hosts(2, folder(), {output("brought"), build, folder() + "/there"});
   ASSERT_EQ(hosts.problem(), "");
   std::vector<std::string> options = {

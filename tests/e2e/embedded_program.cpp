@@ -1,12 +1,15 @@
 #include "tests/support/embedded_program.hpp"
 
 #include "tests/support/process.hpp"
+#include "tests/support/scratch_folder.hpp"
 
 #include <vector>
 
 namespace troupe::testing {
+namespace {
 
-std::string build_embedded_programs(const std::string& folder) {
+/// \returns the output of the commands that failed
+std::string build(const std::string& folder) {
   const auto prefix = folder + "/installed";
   const auto build = folder + "/build";
   const auto stores = folder + "/store_build";
@@ -28,6 +31,14 @@ std::string build_embedded_programs(const std::string& folder) {
     }
   }
   return problems;
+}
+
+}  // namespace
+
+const EmbeddedPrograms& embedded_programs() {
+  static const ScratchFolder folder;
+  static const EmbeddedPrograms built = {folder.path().string(), build(folder.path().string())};
+  return built;
 }
 
 }  // namespace troupe::testing

@@ -104,9 +104,10 @@ class Example(support.Scratch):
                 self.expect_same(name, ran.stdout, "simulate", first.stdout)
 
     def test_goes_on_after_ctrl_c_to_the_same_bits(self):
-        whole = run_words(*self.words("whole"))
+        whole = run_words(*self.words("whole", train__epochs=4))
         self.assertEqual(whole.returncode, 0, whole.stderr)
         for name, changes in (("stopped", {}), ("stopped_local", {"cluster__launch": "local"})):
+            changes["train__epochs"] = 4
             with self.subTest(name):
                 first = Watched(*self.words(name, **changes), folder=self.folder)
                 first.wait_for("epoch 2: ")

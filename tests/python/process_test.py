@@ -97,7 +97,7 @@ class Programs(support.Scratch):
 
     def expect_resumption(self, name, **changes):
         program = os.path.join(EXAMPLES, "train_numpy.py")
-        long = {"train__epochs": 120, **changes}
+        long = {"train__epochs": 40, **changes}
         stopped, whole = self.path(name), self.path(name + "-whole")
         first = Watched(*self.under_troupe(program, stopped + ".npy", output=stopped, **long), folder=self.folder)
         first.wait_for("epoch 3: ")
@@ -106,13 +106,13 @@ class Programs(support.Scratch):
         self.assertIn("stopping after the current step", first.text())
         self.assertIn(f"go on from {stopped}/checkpoints/step-", first.text())
         self.assertNotIn("Traceback", first.text())
-        self.assertNotIn("epoch 120: ", first.text())
+        self.assertNotIn("epoch 40: ", first.text())
         resumed = run_words(*self.under_troupe(program, stopped + ".npy", first=["--resume"], output=stopped, **long))
         self.assertEqual(resumed.returncode, 0, resumed.stdout + resumed.stderr)
         self.assertIn("resuming from", resumed.stdout)
         straight = run_words(*self.under_troupe(program, whole + ".npy", output=whole, **long))
         self.assertEqual(straight.returncode, 0, straight.stderr)
-        for word in ("test accuracy", "batches", "epoch 120:"):
+        for word in ("test accuracy", "batches", "epoch 40:"):
             self.assertEqual(line_of(resumed.stdout, word), line_of(straight.stdout, word))
         np.testing.assert_array_equal(np.load(stopped + ".npy"), np.load(whole + ".npy"))
 
@@ -124,7 +124,7 @@ class Programs(support.Scratch):
 
     def test_a_killed_process_comes_back_to_the_same_bits(self):
         program = os.path.join(EXAMPLES, "train_numpy.py")
-        changes = {"cluster__launch": "local", "train__epochs": 60, "checkpoint__every__epochs": 2}
+        changes = {"cluster__launch": "local", "train__epochs": 30, "checkpoint__every__epochs": 2}
         killed, whole = self.path("killed"), self.path("whole")
         first = Watched(*self.under_troupe(program, killed + ".npy", output=killed, **changes), folder=self.folder)
         first.wait_for("epoch 5: ")

@@ -6,6 +6,7 @@
 #include "tests/sim/link_files.hpp"
 #include "tests/sim/sim_support.hpp"
 #include "tests/support/expect.hpp"
+#include "tests/support/whole_tables.hpp"
 
 #include <fmt/format.h>
 #include <optional>
@@ -92,14 +93,16 @@ class ResumeTest : public ::testing::Test {
     }
   }
 
-  /// Ends a run after each of its steps in turn, goes on, and compares.
+  /// Ends a run after each of its steps in turn, goes on, and compares; after every second step where there
+  /// are many.
   /// \returns how often it went on from a checkpoint
   std::uint64_t end_everywhere(End end) {
     const auto undisturbed = run(End::none, 0);
     EXPECT_OK(*undisturbed.result);
     const auto right = (*undisturbed.result)->record;
     std::uint64_t resumed = 0;
-    for (std::uint64_t at = 1; at <= undisturbed.steps; ++at) {
+    const std::uint64_t stride = testing::whole_tables() || undisturbed.steps < 8 ? 1 : 2;
+    for (std::uint64_t at = 1; at <= undisturbed.steps; at += stride) {
       SCOPED_TRACE(fmt::format("after step {}", at));
       std::filesystem::remove_all(checkpoints());
       run(end, at);

@@ -5,10 +5,14 @@
 
 namespace troupe::testing {
 
+struct EmbeddedPrograms {
+  std::string folder;
+  std::string problems;  ///< output of the commands that failed
+};
+
 /// Installs Troupe to `folder`/installed and builds examples/embed, examples/store and examples/own_model
 /// against it with find_package, as `folder`/build/my_trainer, `folder`/store_build/write_store and
-/// partition_store, and `folder`/model_build/own_model.
-/// \returns the output of the commands that failed
-std::string build_embedded_programs(const std::string& folder);
+/// partition_store, and `folder`/model_build/own_model: at the first call, for the whole process.
+const EmbeddedPrograms& embedded_programs();
 
 }  // namespace troupe::testing
