@@ -9,6 +9,7 @@
 #include "runtime/job/collect_options.hpp"
 #include "runtime/job/embedding_rules.hpp"
 #include "runtime/job/knowledge_rules.hpp"
+#include "runtime/job/link_owners.hpp"
 #include "runtime/job/link_rules.hpp"
 #include "runtime/job/sample_options.hpp"
 #include "runtime/job/task_rules.hpp"
@@ -111,28 +112,10 @@ std::vector<PartId> owners_of(const SeedList& seeds, const PartitionBook& book) 
   return owners;
 }
 
-/// The part that has the list of each link.
-std::vector<PartId> owners_of(const LinkList& links, const ClusterPlan& plan) {
-  const bool in = plan.job.sample.edge_dir == EdgeDir::in;
-  std::vector<PartId> owners;
-  owners.reserve(links.size());
-  for (const LinkGroup& group : links.groups_or_all()) {
-    SplitInfo::LinkRole role{.edge_type = group.edge_type};
-    role.pairs_of = links.pairs_of();
-    const auto type = end_types_of(*plan.graph, role);
-    for (std::uint64_t i = group.first; i < group.first + group.count; ++i) {
-      const auto link = links.at(i);
-      owners.push_back(in ? plan.book->owner(type.destination, link.destination)
-                          : plan.book->owner(type.source, link.source));
-    }
-  }
-  return owners;
-}
-
 /// Links to train on, dealt to the ranks that they lie near.
 SeedShares shares_of(const LinkList& links, const ClusterPlan& plan) {
   const auto& sample = plan.job.sample;
-  const auto owners = owners_of(links, plan);
+  const auto owners = owners_of_links(links, *plan.graph, *plan.book, sample.edge_dir);
   const auto near = parts_of_ranks(plan.layout);
   return links.groups().empty()
              ? local_split(owners, near)

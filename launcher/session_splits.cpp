@@ -2,6 +2,7 @@
 #include "launcher/session_state.hpp"
 #include "runtime/graph/directory.hpp"
 #include "runtime/job/layout.hpp"
+#include "runtime/job/link_owners.hpp"
 #include "runtime/sample/seed_split.hpp"
 
 #include <algorithm>
@@ -173,39 +174,10 @@ Result<LinkList> Session::split_links(const std::string& role, SplitWay way) con
   }
   TROUPE_ASSIGN_OR_RETURN(const auto order, order_of_role(*state_, role));
   const auto& all = *order->links();
-  if (!all.groups().empty()) {
-    return Error(Errc::failed_precondition,
-                 fmt::format("links: expected links of one edge type for a local split, found {} "
-                             "types, which are not built yet; try: an even split",
-                             all.groups().size()));
-  }
   const auto& host = *state_->place.host;
-  const auto& type = host.graph->edge_types[raw(all.edge_type())];
-  const bool in = host.sample->dir == EdgeDir::in;
-  const auto positions = positions_of_rank(*state_, all.size(), way, [&](std::uint64_t i) {
-    const auto link = all.at(i);
-    return in ? host.book->owner(type.destination, link.destination)
-              : host.book->owner(type.source, link.source);
-  });
-  std::vector<std::uint64_t> ends;
-  std::vector<std::int64_t> times;
-  std::vector<float> labels;
-  for (const auto position : positions) {
-    const auto link = all.at(position);
-    ends.insert(ends.end(), {raw(link.original_source), raw(link.original_destination),
-                             raw(link.source), raw(link.destination)});
-    if (!all.times().empty()) {
-      times.push_back(all.times()[position]);
-    }
-    if (!all.labels().empty()) {
-      labels.push_back(all.labels()[position]);
-    }
-  }
-  const auto rows = Segment::of(std::move(ends));
-  const auto kept_times = Segment::of(std::move(times));
-  const auto kept_labels = Segment::of(std::move(labels));
-  return LinkList(all.edge_type(), rows.as<std::uint64_t>(), 4, kept_times.as<std::int64_t>(),
-                  kept_labels.as<float>(), {rows.owner, kept_times.owner, kept_labels.owner});
+  const auto owners = owners_of_links(all, *host.graph, *host.book, host.sample->dir);
+  return links_at(
+      all, positions_of_rank(*state_, all.size(), way, [&](std::uint64_t i) { return owners[i]; }));
 }
 
 Result<std::vector<EdgeId>> Session::split_edges(std::span<const EdgeId> edges, SplitWay way,

@@ -50,4 +50,7 @@ SeedShares local_split_of_groups(std::span<const LinkGroup> groups, std::span<co
                                  std::span<const std::vector<PartId>> parts_of_rank,
                                  const BatchSizes& batches);
 
+/// The links at ascending positions, with their times, labels and groups.
+LinkList links_at(const LinkList& links, std::span<const std::uint64_t> positions);
+
 }  // namespace troupe

@@ -196,7 +196,11 @@ TEST_F(Ssh, TwoHostsThatReachTheLauncherButNotEachOtherEndTheRunWithTheirNames) 
 
   hosts_->separate(0, 1);
 
-  expect_failure({"both reach the director, but not each other"}, 15s);
+  expect_failure({}, 15s);
+  // The hosts tell the director, and their requests fail, after the same time: either may come first.
+  EXPECT_TRUE(run_->find("both reach the director, but not each other") ||
+              run_->find("not connected again within 3000 ms"))
+      << run_->text();
 }
 
 /// A word of the job, which the director tells every process.

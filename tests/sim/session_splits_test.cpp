@@ -7,6 +7,7 @@
 #include <mutex>
 #include <set>
 #include <string>
+#include <tuple>
 #include <vector>
 
 namespace troupe {
@@ -185,6 +186,78 @@ TEST_F(SessionSplits, OfDerivedEdgesAreIdsThatCanBeFound) {
   ASSERT_OK(ran.status);
   for (const auto& [type, count] : counts) {
     EXPECT_GE(covered[type].size(), count) << type;
+  }
+}
+
+/// A link of a share: its edge type and its original ends.
+using OwnLink = std::tuple<std::uint16_t, std::uint64_t, std::uint64_t>;
+
+std::vector<OwnLink> own_links(const LinkList& links) {
+  std::vector<OwnLink> found;
+  std::uint64_t next = 0;
+  for (const auto& group : links.groups()) {
+    EXPECT_EQ(group.first, next) << "groups follow each other";
+    next += group.count;
+    for (auto i = group.first; i < next; ++i) {
+      const auto link = links.at(i);
+      found.emplace_back(raw(group.edge_type), raw(link.original_source),
+                         raw(link.original_destination));
+    }
+  }
+  EXPECT_EQ(next, links.size());
+  return found;
+}
+
+/// How many links lie in the parts of a rank, which are halves of each node type, within one node.
+std::uint64_t links_near(const LinkList& links, const GraphInfo& graph, Rank rank, EdgeDir dir) {
+  std::uint64_t near = 0;
+  for (const auto& group : links.groups()) {
+    const auto& type = graph.edge_types[raw(group.edge_type)];
+    for (auto i = group.first; i < group.first + group.count; ++i) {
+      const auto link = links.at(i);
+      const bool in = dir == EdgeDir::in;
+      const auto half = graph.node_types[raw(in ? type.destination : type.source)].count / 2;
+      near += (raw(in ? link.destination : link.source) < half) == (raw(rank) == 0) ? 1 : 0;
+    }
+  }
+  return near;
+}
+
+TEST_F(SessionSplits, OfLinksOfSeveralTypesCoverAllOnceNearTheirLists) {
+  const auto graph = folder_.path() / "graph";
+  ASSERT_OK(testing::write_heterogeneous_store(graph));
+  for (const auto dir : {EdgeDir::in, EdgeDir::out}) {
+    const Overrides job{"dataset.path=" + graph.string(),
+                        "cluster.hosts=2",
+                        "partition.parts=2",
+                        "task.kind=link",
+                        "dataset.split=both",
+                        "task.negatives.kind=binary",
+                        R"(task.reverse=["rev_writes","rev_appears"])",
+                        std::string("sample.edge_dir=") + (dir == EdgeDir::in ? "in" : "out")};
+    std::mutex mutex;
+    std::map<SplitWay, std::vector<OwnLink>> covered;
+    std::map<SplitWay, std::uint64_t> near;
+    const auto ran = run(job, [&](Session& session) -> Status {
+      for (const auto way : {SplitWay::even, SplitWay::local}) {
+        TROUPE_ASSIGN_OR_RETURN(const auto share, session.split_links("train", way));
+        EXPECT_EQ(share.size(), 120U);
+        EXPECT_EQ(share.groups().size(), 2U);
+        const auto found = own_links(share);
+        const std::lock_guard guard(mutex);
+        covered[way].insert(covered[way].end(), found.begin(), found.end());
+        near[way] += links_near(share, session.graph(), session.rank(), dir);
+      }
+      return ok_status();
+    });
+    ASSERT_OK(ran.status);
+    for (auto& [way, links] : covered) {
+      std::ranges::sort(links);
+    }
+    EXPECT_EQ(covered[SplitWay::even].size(), 240U);
+    EXPECT_EQ(covered[SplitWay::local], covered[SplitWay::even]);
+    EXPECT_GT(near[SplitWay::local], 210U);
+    EXPECT_LT(near[SplitWay::even], 180U);
   }
 }
 
