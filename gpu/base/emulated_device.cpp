@@ -1,9 +1,62 @@
 #include "gpu/base/emulated_device.hpp"
 
+#include <algorithm>
 #include <fmt/format.h>
 #include <initializer_list>
+#include <numeric>
+#include <thread>
+#include <vector>
 
 namespace troupe::gpu {
+namespace {
+
+/// Steps [first, last) of a walk through [0, n), whose steps have no divisor in common with n.
+ShuffledWalk walk_through(std::size_t n, std::uint64_t seed, std::size_t first, std::size_t last) {
+  std::size_t stride = (seed >> 17) % n | 1U;
+  while (std::gcd(stride, n) != 1) {
+    ++stride;
+  }
+  stride %= n;
+  const std::size_t start = (seed >> 5) % n;
+  const auto at =
+      static_cast<std::size_t>((start + static_cast<unsigned __int128>(stride) * first) % n);
+  return {.first = 0, .count = n, .at = at, .stride = stride, .steps = last - first};
+}
+
+}  // namespace
+
+void for_each_walk(std::size_t n, std::uint64_t seed, unsigned threads,
+                   void (*take)(const void* body, const ShuffledWalk& walk), const void* body) {
+  if (n == 0) {
+    return;
+  }
+  constexpr std::size_t few = std::size_t{1} << 15;
+  constexpr std::size_t tile = 1024;
+  const std::size_t tiles = n <= few ? n : (n + tile - 1) / tile;
+  const auto run = [&](std::size_t first, std::size_t last) {
+    auto walk = walk_through(tiles, seed, first, last);
+    if (n <= few) {
+      take(body, walk);
+      return;
+    }
+    for (std::size_t k = 0; k < walk.steps; ++k) {
+      const std::size_t begin = walk.at * tile;
+      const std::size_t size = std::min(tile, n - begin);
+      auto within = walk_through(size, seed * (2 * walk.at + 1), 0, size);
+      within.first = begin;
+      take(body, within);
+      walk.at += walk.stride;
+      walk.at = walk.at >= walk.count ? walk.at - walk.count : walk.at;
+    }
+  };
+  const std::size_t parts = std::min<std::size_t>(threads, n / 64 + 1);
+  std::vector<std::jthread> others;
+  for (std::size_t part = 1; part < parts; ++part) {
+    others.emplace_back(
+        [&run, tiles, part, parts] { run(part * tiles / parts, (part + 1) * tiles / parts); });
+  }
+  run(0, tiles / parts);
+}
 
 void EmulatedStream::fail_at_host(const void* at, const char* operation) {
   fail({Errc::cuda_failure,

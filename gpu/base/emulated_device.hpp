@@ -9,20 +9,15 @@
 #include "gpu/base/sort_pairs.hpp"
 #include "runtime/base/result.hpp"
 
-#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <memory>
-#include <mutex>
-#include <numeric>
 #include <optional>
 #include <span>
-#include <thread>
 #include <type_traits>
 #include <utility>
-#include <vector>
 
 namespace troupe::gpu {
 
@@ -56,54 +51,36 @@ class EmulatedDevice {
   std::atomic<std::uint64_t> launched_ = 0;
 };
 
-/// Calls visit(i) for the elements of [0, n) that steps [first, last) of a walk come to: its n steps, of a
-/// length that has no divisor in common with n, come to each once.
-template <class Visit>
-void walk_shuffled(std::size_t n, std::uint64_t seed, std::size_t first, std::size_t last,
-                   const Visit& visit) {
-  std::size_t stride = (seed >> 17) % n | 1U;
-  while (std::gcd(stride, n) != 1) {
-    ++stride;
-  }
-  stride %= n;
-  const std::size_t start = (seed >> 5) % n;
-  auto i = static_cast<std::size_t>((start + static_cast<unsigned __int128>(stride) * first) % n);
-  for (std::size_t k = first; k < last; ++k) {
-    visit(i);
-    i += stride;
-    i = i >= n ? i - n : i;
-  }
-}
+/// A walk through `count` elements from `first` on: it begins at `at`, and each step of `stride` goes on from the last
+/// to the first.
+struct ShuffledWalk {
+  std::size_t first = 0;
+  std::size_t count = 0;
+  std::size_t at = 0;
+  std::size_t stride = 0;
+  std::size_t steps = 0;
+};
 
-/// Calls body(i) for i in [0, n), each once, in an order that the seed decides: more elements than a
-/// core's cache has rows of are taken tile by tile, in any order of tiles and within each, as every
+/// Walks that come to each element of [0, n) once, in an order that the seed decides, on several threads. More
+/// elements than a core's cache has rows of are taken tile by tile, in any order of tiles and within each, as every
 /// element would wait for memory otherwise.
+void for_each_walk(std::size_t n, std::uint64_t seed, unsigned threads,
+                   void (*take)(const void* body, const ShuffledWalk& walk), const void* body);
+
+/// Calls body(i) for i in [0, n), each once, in such an order.
 template <class Body>
 void for_each_shuffled(std::size_t n, std::uint64_t seed, unsigned threads, const Body& body) {
-  if (n == 0) {
-    return;
-  }
-  constexpr std::size_t few = std::size_t{1} << 15;
-  const std::size_t tile = n <= few ? 1 : 1024;
-  const std::size_t tiles = (n + tile - 1) / tile;
-  const auto run = [&](std::size_t first, std::size_t last) {
-    if (tile == 1) {
-      walk_shuffled(n, seed, first, last, body);
-      return;
+  // All else is compiled once, not for every kernel.
+  const auto take = [](const void* of, const ShuffledWalk& walk) {
+    const Body& element = *static_cast<const Body*>(of);
+    std::size_t at = walk.at;
+    for (std::size_t k = 0; k < walk.steps; ++k) {
+      element(walk.first + at);
+      at += walk.stride;
+      at = at >= walk.count ? at - walk.count : at;
     }
-    walk_shuffled(tiles, seed, first, last, [&](std::size_t t) {
-      const std::size_t begin = t * tile;
-      const std::size_t size = std::min(tile, n - begin);
-      walk_shuffled(size, seed * (2 * t + 1), 0, size, [&](std::size_t i) { body(begin + i); });
-    });
   };
-  const std::size_t parts = std::min<std::size_t>(threads, n / 64 + 1);
-  std::vector<std::jthread> others;
-  for (std::size_t part = 1; part < parts; ++part) {
-    others.emplace_back(
-        [&run, tiles, part, parts] { run(part * tiles / parts, (part + 1) * tiles / parts); });
-  }
-  run(0, tiles / parts);
+  for_each_walk(n, seed, threads, take, &body);
 }
 
 /// One stream of an emulated device. What CudaStream does on a GPU (cuda_stream.cuh): stages are

@@ -217,7 +217,7 @@ std::uint64_t links_near(const LinkList& links, const GraphInfo& graph, Rank ran
       const auto link = links.at(i);
       const bool in = dir == EdgeDir::in;
       const auto half = graph.node_types[raw(in ? type.destination : type.source)].count / 2;
-      near += (raw(in ? link.destination : link.source) < half) == (raw(rank) == 0) ? 1 : 0;
+      near += (raw(in ? link.destination : link.source) < half) == (raw(rank) == 0) ? 1U : 0U;
     }
   }
   return near;
