@@ -28,7 +28,7 @@ struct Ref : std::shared_ptr<const T> {
   explicit Ref(std::shared_ptr<const T> value) : std::shared_ptr<const T>(std::move(value)) {}
 };
 
-/// What CAF would print of a message: nothing, codecs know what is in it.
+/// What CAF prints in the place of a message: that it is one, as only codecs know what is in it.
 std::string printed_message();
 /// What CAF gets when it loads or saves a message.
 caf::error unserialized_message();

@@ -34,20 +34,18 @@ void for_each_walk(std::size_t n, std::uint64_t seed, unsigned threads,
   constexpr std::size_t tile = 1024;
   const std::size_t tiles = n <= few ? n : (n + tile - 1) / tile;
   const auto run = [&](std::size_t first, std::size_t last) {
-    auto walk = walk_through(tiles, seed, first, last);
+    const auto walk = walk_through(tiles, seed, first, last);
     if (n <= few) {
       take(body, walk);
       return;
     }
-    for (std::size_t k = 0; k < walk.steps; ++k) {
-      const std::size_t begin = walk.at * tile;
+    walk.each([&](std::size_t t) {
+      const std::size_t begin = t * tile;
       const std::size_t size = std::min(tile, n - begin);
-      auto within = walk_through(size, seed * (2 * walk.at + 1), 0, size);
+      auto within = walk_through(size, seed * (2 * t + 1), 0, size);
       within.first = begin;
       take(body, within);
-      walk.at += walk.stride;
-      walk.at = walk.at >= walk.count ? walk.at - walk.count : walk.at;
-    }
+    });
   };
   const std::size_t parts = std::min<std::size_t>(threads, n / 64 + 1);
   std::vector<std::jthread> others;

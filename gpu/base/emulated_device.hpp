@@ -51,14 +51,24 @@ class EmulatedDevice {
   std::atomic<std::uint64_t> launched_ = 0;
 };
 
-/// A walk through `count` elements from `first` on: it begins at `at`, and each step of `stride` goes on from the last
-/// to the first.
+/// Places first + at, first + at + stride, … of the elements [first, first + count); behind the last element comes the
+/// first one.
 struct ShuffledWalk {
   std::size_t first = 0;
   std::size_t count = 0;
-  std::size_t at = 0;
+  std::size_t at = 0;  ///< of the next place, from `first` on
   std::size_t stride = 0;
   std::size_t steps = 0;
+
+  template <class Visit>
+  void each(const Visit& visit) const {
+    std::size_t place = at;
+    for (std::size_t k = 0; k < steps; ++k) {
+      visit(first + place);
+      place += stride;
+      place = place >= count ? place - count : place;
+    }
+  }
 };
 
 /// Walks that come to each element of [0, n) once, in an order that the seed decides, on several threads. More
@@ -72,13 +82,7 @@ template <class Body>
 void for_each_shuffled(std::size_t n, std::uint64_t seed, unsigned threads, const Body& body) {
   // All else is compiled once, not for every kernel.
   const auto take = [](const void* of, const ShuffledWalk& walk) {
-    const Body& element = *static_cast<const Body*>(of);
-    std::size_t at = walk.at;
-    for (std::size_t k = 0; k < walk.steps; ++k) {
-      element(walk.first + at);
-      at += walk.stride;
-      at = at >= walk.count ? at - walk.count : at;
-    }
+    walk.each(*static_cast<const Body*>(of));
   };
   for_each_walk(n, seed, threads, take, &body);
 }

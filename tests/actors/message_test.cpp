@@ -19,12 +19,12 @@ struct OtherNews {
 };
 
 TEST(Message, IsKeptAsOnePointerAndFoundByItsType) {
-  const Ref<News> told(News{"news"});
+  const Ref<News> news(News{"news"});
 
-  const auto message = caf::make_message(told);
+  const auto message = caf::make_message(news);
 
   ASSERT_EQ(message.size(), 1U);
-  EXPECT_EQ(message.get_as<Ref<News>>(0).get(), told.get());
+  EXPECT_EQ(message.get_as<Ref<News>>(0).get(), news.get());
   EXPECT_TRUE(message.match_elements<Ref<News>>());
   EXPECT_FALSE(message.match_elements<Ref<OtherNews>>());
   std::string heard;
@@ -36,21 +36,21 @@ TEST(Message, IsKeptAsOnePointerAndFoundByItsType) {
 }
 
 TEST(Message, CopiesShareWhatItPointsTo) {
-  const Ref<News> told(News{"news"});
-  const auto message = caf::make_message(told);
+  const Ref<News> news(News{"news"});
+  const auto message = caf::make_message(news);
 
   const auto value = message.content().copy(0);
 
   const auto& copied = *static_cast<const Ref<News>*>(value->get());
   EXPECT_NE(&copied, &message.get_as<Ref<News>>(0));
-  EXPECT_EQ(copied.get(), told.get());
+  EXPECT_EQ(copied.get(), news.get());
   EXPECT_TRUE(value->matches(caf::make_rtti_pair<Ref<News>>()));
   const auto again = value->copy();
-  EXPECT_EQ(static_cast<const Ref<News>*>(again->get())->get(), told.get());
+  EXPECT_EQ(static_cast<const Ref<News>*>(again->get())->get(), news.get());
   // A second owner that wants to change it gets a tuple of its own.
   auto changed = message;
-  EXPECT_EQ(static_cast<Ref<News>*>(changed.get_mutable(0))->get(), told.get());
-  EXPECT_EQ(told.use_count(), 5) << "told, the message, its copy and two values";
+  EXPECT_EQ(static_cast<Ref<News>*>(changed.get_mutable(0))->get(), news.get());
+  EXPECT_EQ(news.use_count(), 5) << "news, the message, its copy and two values";
 }
 
 TEST(Message, IsNeitherPrintedNorSerialized) {

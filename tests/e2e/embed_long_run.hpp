@@ -13,7 +13,7 @@ namespace troupe::testing {
 
 class EmbedLongRun : public Embed {
  protected:
-  static constexpr int epochs = 120;
+  static constexpr std::size_t epochs = 120;
 
   /// Settings of a run on two hosts that have nothing: all is copied to them.
   static Words settings_of(const NetworkHosts& hosts) {
@@ -45,11 +45,11 @@ class EmbedLongRun : public Embed {
     const auto expected = report(other);
     EXPECT_EQ(found.at("status"), "done");
     EXPECT_EQ(found.at("digests"), expected.at("digests"));
-    ASSERT_EQ(found.at("epochs").size(), std::size_t{epochs});
-    ASSERT_EQ(expected.at("epochs").size(), std::size_t{epochs});
+    ASSERT_EQ(found.at("epochs").size(), epochs);
+    ASSERT_EQ(expected.at("epochs").size(), epochs);
     int different = 0;
     double waited = 0;
-    for (std::size_t i = 0; i < std::size_t{epochs}; ++i) {
+    for (std::size_t i = 0; i < epochs; ++i) {
       const auto& epoch = found.at("epochs")[i];
       EXPECT_EQ(epoch.at("epoch"), i + 1);
       EXPECT_TRUE(epoch.at("loss").is_null());

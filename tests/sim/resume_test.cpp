@@ -93,8 +93,8 @@ class ResumeTest : public ::testing::Test {
     }
   }
 
-  /// Ends a run after each of its steps in turn, goes on, and compares; after every second step where there
-  /// are many.
+  /// Ends a run after each of its steps in turn, resumes it, and compares. A run of 8 steps or more is ended after
+  /// every second step only, unless whole_tables().
   /// \returns how often it went on from a checkpoint
   std::uint64_t end_everywhere(End end) {
     const auto undisturbed = run(End::none, 0);
