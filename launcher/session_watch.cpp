@@ -32,7 +32,8 @@ SessionWatch::SessionWatch(const Job& job, CheckpointOrigin origin,
       origin_(std::move(origin)),
       resume_(std::move(resume)),
       metrics_(std::move(log)),
-      record_(job.cluster.world(), resume_ ? resume_->record.epochs : std::vector<EpochRecord>()) {}
+      record_(job.cluster.world(), resume_ ? resume_->record.epochs : std::vector<EpochRecord>()),
+      told_step_(resume_ ? resume_->training.global_step : 0) {}
 
 Result<std::shared_ptr<SessionWatch>> SessionWatch::begin(const Job& job, bool resume,
                                                           const Say& print) {
@@ -78,14 +79,16 @@ Result<std::shared_ptr<const Checkpoint>> SessionWatch::go_back() {
   const std::lock_guard guard(mutex_);
   const auto point = from ? metrics_point(*from) : MetricsPoint{};
   record_.go_back(point.global_step);
-  if (metrics_) {
-    tell(metrics_->rewind(point));
-  }
+  told_step_ = point.global_step;
+  rewind(point);
   return from;
 }
 
 void SessionWatch::epoch(const net::RankEpoch& epoch) {
   const std::lock_guard guard(mutex_);
+  if (raw(epoch.result.rank) == 0 && epoch.global_step > told_step_) {
+    return;  // from before the ranks went back: rank 0 tells its steps first
+  }
   const auto over = record_.add(epoch);
   if (over && metrics_) {
     tell(metrics_->epoch(*over));
@@ -94,8 +97,19 @@ void SessionWatch::epoch(const net::RankEpoch& epoch) {
 
 void SessionWatch::step(const StepReport& step) {
   const std::lock_guard guard(mutex_);
+  if (step.global_step <= told_step_) {  // one from before came after the ranks had gone back
+    record_.go_back(step.global_step);
+    rewind({step.global_step - 1, step.epoch});
+  }
+  told_step_ = step.global_step;
   if (metrics_ && job_.log_every > 0 && step.step % job_.log_every == 0) {
     tell(metrics_->step(step));
+  }
+}
+
+void SessionWatch::rewind(const MetricsPoint& to) {
+  if (metrics_) {
+    tell(metrics_->rewind(to));
   }
 }
 

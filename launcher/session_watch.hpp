@@ -55,6 +55,7 @@ class SessionWatch {
   SessionWatch(const Job& job, CheckpointOrigin origin, std::shared_ptr<const Checkpoint> resume,
                MetricsLog log);
   void tell(const Status& written);
+  void rewind(const MetricsPoint& to);
 
   const Job job_;
   const CheckpointOrigin origin_;
@@ -65,6 +66,7 @@ class SessionWatch {
   TimePoint started_ = began_;
   std::optional<MetricsLog> metrics_;
   SessionRecord record_;
+  std::uint64_t told_step_;  ///< Of the run, the last that rank 0 told of
   std::vector<std::string> notes_;
   std::string last_checkpoint_;  ///< Its folder
 };

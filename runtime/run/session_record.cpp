@@ -40,8 +40,9 @@ std::optional<EpochRecord> SessionRecord::add(const net::RankEpoch& epoch) {
 }
 
 void SessionRecord::go_back(std::uint64_t global_step) {
-  std::erase_if(over_, [&](const auto& epoch) { return epoch.first > global_step; });
-  under_way_.clear();
+  const auto later = [global_step](const auto& epoch) { return epoch.first > global_step; };
+  std::erase_if(over_, later);
+  std::erase_if(under_way_, later);
 }
 
 std::vector<EpochRecord> SessionRecord::epochs() const {
