@@ -178,7 +178,7 @@ TEST_F(DeepWalk, PutsNodesOfACommunityTogether) {
     for (std::size_t j = 0; j < rows.rows; ++j) {
       nearest = j != i && score(j) > score(nearest) ? j : nearest;
     }
-    right += nearest % 3 == i % 3 ? 1 : 0;
+    right += nearest % 3 == i % 3 ? 1U : 0U;
   }
   EXPECT_GT(right, 285U);  // 100 by chance
 }
