@@ -3,12 +3,14 @@
 #include "launcher/cluster_plan.hpp"
 #include "runtime/base/executor.hpp"
 #include "runtime/nn/ops/aggregate.hpp"
+#include "runtime/nn/ops/cpu_block_ops.hpp"
 #include "runtime/nn/ops/linear.hpp"
 #include "runtime/run/learner.hpp"
 
 #include "bench/support/kernels.hpp"
 
 #include <algorithm>
+#include <memory>
 #include <vector>
 
 namespace troupe::bench {
@@ -17,14 +19,15 @@ namespace {
 constexpr std::size_t repeats = 9;
 
 /// Rows of the first layer's size times a weight of its size.
-double product_rate(Executor& executor, std::size_t rows, std::size_t in, std::size_t out) {
+double product_rate(Executor& executor, std::size_t rows, std::size_t in, std::size_t out,
+                    nn::Precision precision) {
   const Matrix x = Matrix::zeros(rows, in);
   const Matrix weight = Matrix::zeros(out, in);
   Matrix y(rows, out);
   const Stopwatch watch;
   nn::for_each_chunk(executor, rows, [&](std::size_t first, std::size_t count) {
     nn::linear_rows(x.view().slice(first, count), weight.view(), y.view().slice(first, count),
-                    nn::Into::overwrite);
+                    nn::Into::overwrite, precision);
   });
   return 2e-9 * static_cast<double>(rows * in * out) / watch.seconds();
 }
@@ -67,7 +70,10 @@ double products_of(const Job& job, const SampledBatch& batch) {
 
 Result<TrainingCost> measure_training(const BenchData& data, std::size_t threads,
                                       std::uint64_t batches, std::uint64_t steps) {
-  TROUPE_ASSIGN_OR_RETURN(const auto learner, Learner::create(learner_options(data.job)));
+  const auto precision = data.job.train.precision;
+  TROUPE_ASSIGN_OR_RETURN(
+      const auto learner,
+      Learner::create(learner_options(data.job), std::make_unique<nn::CpuBlockOps>(precision)));
   std::vector<Batch> ready;
   for (std::uint64_t number = 0; number < std::min(batches, data.full_batches()); ++number) {
     TROUPE_ASSIGN_OR_RETURN(const auto sampled, sample_batch(data, number));
@@ -106,7 +112,7 @@ Result<TrainingCost> measure_training(const BenchData& data, std::size_t threads
   const auto first = layer_block(*ready.front().sampled, 0, data.job.model.layers);
   for (std::size_t i = 0; i < repeats; ++i) {
     products.push_back(
-        product_rate(pool, first.num_dst, data.job.model.in_dim, data.job.model.hidden));
+        product_rate(pool, first.num_dst, data.job.model.in_dim, data.job.model.hidden, precision));
     aggregation.push_back(aggregation_rate(pool, data.job, ready.front()));
   }
   cost.product_gf_s = stats_of(std::move(products));
