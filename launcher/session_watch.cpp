@@ -80,14 +80,15 @@ Result<std::shared_ptr<const Checkpoint>> SessionWatch::go_back() {
   const auto point = from ? metrics_point(*from) : MetricsPoint{};
   record_.go_back(point.global_step);
   told_step_ = point.global_step;
+  went_back_ = true;
   rewind(point);
   return from;
 }
 
 void SessionWatch::epoch(const net::RankEpoch& epoch) {
   const std::lock_guard guard(mutex_);
-  if (raw(epoch.result.rank) == 0 && epoch.global_step > told_step_) {
-    return;  // from before the ranks went back: rank 0 tells its steps first
+  if (went_back_ && raw(epoch.result.rank) == 0 && epoch.global_step > told_step_) {
+    return;  // from before: rank 0 tells of its steps first
   }
   const auto over = record_.add(epoch);
   if (over && metrics_) {
@@ -102,6 +103,7 @@ void SessionWatch::step(const StepReport& step) {
     rewind({step.global_step - 1, step.epoch});
   }
   told_step_ = step.global_step;
+  went_back_ = false;
   if (metrics_ && job_.log_every > 0 && step.step % job_.log_every == 0) {
     tell(metrics_->step(step));
   }

@@ -67,6 +67,7 @@ class SessionWatch {
   std::optional<MetricsLog> metrics_;
   SessionRecord record_;
   std::uint64_t told_step_;  ///< Of the run, the last that rank 0 told of
+  bool went_back_ = false;   ///< And has told of none since
   std::vector<std::string> notes_;
   std::string last_checkpoint_;  ///< Its folder
 };
