@@ -88,7 +88,7 @@ Result<std::shared_ptr<const Checkpoint>> SessionWatch::go_back() {
 void SessionWatch::epoch(const net::RankEpoch& epoch) {
   const std::lock_guard guard(mutex_);
   if (went_back_ && raw(epoch.result.rank) == 0 && epoch.global_step > told_step_) {
-    return;  // from before: rank 0 tells of its steps first
+    return;  // late report of the lost process: rank 0 reports its steps before their epoch
   }
   const auto over = record_.add(epoch);
   if (over && metrics_) {
@@ -98,7 +98,7 @@ void SessionWatch::epoch(const net::RankEpoch& epoch) {
 
 void SessionWatch::step(const StepReport& step) {
   const std::lock_guard guard(mutex_);
-  if (step.global_step <= told_step_) {  // one from before came after the ranks had gone back
+  if (step.global_step <= told_step_) {  // the one before was a lost process's, reported late
     record_.go_back(step.global_step);
     rewind({step.global_step - 1, step.epoch});
   }

@@ -66,8 +66,8 @@ class SessionWatch {
   TimePoint started_ = began_;
   std::optional<MetricsLog> metrics_;
   SessionRecord record_;
-  std::uint64_t told_step_;  ///< Of the run, the last that rank 0 told of
-  bool went_back_ = false;   ///< And has told of none since
+  std::uint64_t told_step_;  ///< Last step of the run that rank 0 reported
+  bool went_back_ = false;   ///< Ranks went back, and rank 0 has reported no step since
   std::vector<std::string> notes_;
   std::string last_checkpoint_;  ///< Its folder
 };
