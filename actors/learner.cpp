@@ -103,11 +103,20 @@ Learner::Gradient gradient_for(const TrainBatch& request) {
   return request.alone ? Learner::Gradient::stays : Learner::Gradient::to_host;
 }
 
-Result<Trained> train(Learner& learner, Executor& executor, const TrainBatch& request) {
+/// What of the batch does not depend on the parameters.
+Status add_digest(const TrainBatch& request, Contribution& mine) {
   const auto& batch = request.ready->batch;
+  if (request.digest != DigestMode::off) {
+    TROUPE_RETURN_IF_ERROR(check_original_ids(batch));
+    mine.batch = digest_of_trained(batch, request.digest);
+  }
+  return ok_status();
+}
+
+Result<Trained> train(Learner& learner, Executor& executor, const TrainBatch& request) {
   const auto gradient = gradient_for(request);
-  TROUPE_ASSIGN_OR_RETURN(const auto share,
-                          learner.compute(executor, batch, request.learned, gradient));
+  TROUPE_ASSIGN_OR_RETURN(
+      const auto share, learner.compute(executor, request.ready->batch, request.learned, gradient));
   Trained trained;
   Contribution& mine = trained.mine;
   mine.weight = share.weight;
@@ -123,11 +132,48 @@ Result<Trained> train(Learner& learner, Executor& executor, const TrainBatch& re
     std::ranges::copy(share.gradient, copy.as<float>().begin());
     mine.values = std::move(copy).freeze();
   }
-  if (request.digest != DigestMode::off) {
-    TROUPE_RETURN_IF_ERROR(check_original_ids(batch));
-    mine.batch = digest_of_trained(batch, request.digest);
-  }
+  TROUPE_RETURN_IF_ERROR(add_digest(request, mine));
   return trained;
+}
+
+/// A step that was launched on a device, once it is done.
+Result<Trained> finish_step(const Learner::Launched& step, const TrainBatch& request,
+                            Applied applied) {
+  Trained trained{.mine = {}, .applied = applied};
+  trained.mine.weight = step.weight;
+  TROUPE_RETURN_IF_ERROR(add_digest(request, trained.mine));  // while the device works
+  TROUPE_ASSIGN_OR_RETURN(trained.mine.number, step.loss_sum());
+  return trained;
+}
+
+/// Launches a whole step on the device in turn; the next one may be launched while this one is waited for.
+void launch(LearnerActor* self, const Ref<TrainBatch>& request) {
+  in_turn(self, [self, request, promise = self->make_response_promise()]() mutable {
+    auto& state = self->state;
+    state.busy = true;
+    state.applying = true;
+    offload_first(
+        self, *state.executor,
+        [learner = state.learner, executor = state.executor, request] {
+          return learner->launch(*executor, {request, &request->ready->batch});
+        },
+        [self, request, promise](Result<Learner::Launched> step) mutable {
+          auto& now = self->state;
+          now.busy = false;
+          now.applying = false;
+          const Applied applied{now.learner->lr()};
+          next(self);
+          if (!step) {
+            return promise.deliver(to_caf(step.error()));
+          }
+          offload_first(
+              self, *now.executor,
+              [step = *std::move(step), request, applied] {
+                return finish_step(step, *request, applied);
+              },
+              [promise](Result<Trained> trained) mutable { deliver(promise, std::move(trained)); });
+        });
+  });
 }
 
 Applied apply(Learner& learner, const ApplyStep& step) {
@@ -190,6 +236,9 @@ caf::behavior learner_behavior(LearnerActor* self, std::shared_ptr<Executor> exe
   self->state.learner = std::move(learner);
   return {
       [self](const Ref<TrainBatch>& request) {
+        if (request->applies && self->state.learner->on_device()) {
+          return launch(self, request);
+        }
         compute<Trained>(
             self, [request](Learner& with, Executor& on) { return train(with, on, *request); },
             request->applies);
@@ -312,7 +361,8 @@ Result<LearnerHandle> spawn_learner(caf::actor_system& system, const LearnerOpti
   TROUPE_ASSIGN_OR_RETURN(std::shared_ptr<Learner> learner,
                           Learner::create(options, std::move(ops)));
   LearnerHandle handle{.num_parameters = learner->network().num_parameters(),
-                       .out_dim = learner->network().options().out_dim};
+                       .out_dim = learner->network().options().out_dim,
+                       .launches_ahead = learner->on_device()};
   handle.actor = system.spawn(learner_behavior, std::move(executor), std::move(learner));
   return handle;
 }

@@ -71,6 +71,9 @@ struct LearnerHandle {
   caf::actor actor = {};           ///< Null: nothing is learned, batches are only taken
   std::size_t num_parameters = 0;  ///< Of the network
   std::size_t out_dim = 0;         ///< Of the network
+  /// A TrainBatch that applies its step may be sent before the answer to the one before it: a device has its
+  /// work then when it is done with the other.
+  bool launches_ahead = false;
   /// Communicators for the learner's gradient; null: it goes over the links.
   std::shared_ptr<DeviceMeans> means = nullptr;
 };
@@ -87,7 +90,8 @@ struct LearnerHandle {
 /// | Ref<net::KeepBest>       | Ref<net::Done>            |                                         |
 /// | Ref<net::ReadParameters> | Ref<net::ParameterVector> |                                         |
 /// | Ref<net::Finish>         | Ref<net::FinishResult>    | its rank is left to the trainer         |
-/// Back-pressure: keeps what it is sent; a trainer sends the next batch after the answer to one
+/// Back-pressure: keeps what it is sent; a trainer sends the next batch after the answer to one, where
+///   `launches_ahead` after the answer to the one before
 /// Ordering:  what changes or uses the parameters is done in order of arrival. While a batch is
 ///   computed parameters can be read, unless they are on a device: computing does not change them
 /// \param ops  of the device; null: on the compute pool

@@ -10,7 +10,7 @@ namespace troupe::trainer {
 namespace {
 
 void applied(Self* self, const Applied& step) {
-  self->state.applying = false;
+  self->state.applying = self->state.step_ahead != nullptr;
   self->state.pass->applied(step.lr);
   step_done(self);
 }

@@ -1,6 +1,7 @@
 // The pass under way: requests batches ahead, has each trained or scored in its turn, answers at the end.
 #include "actors/error.hpp"
 #include "actors/trainer_state.hpp"
+#include "runtime/base/assert.hpp"
 
 #include <caf/all.hpp>
 
@@ -61,22 +62,56 @@ void ask_ahead(Self* self) {
 
 // ---- one step ----
 
+/// The learner makes the optimizer step with the gradient: nobody else adds to it.
+bool steps_are_applied(const State& state) {
+  return state.options.world == 1 && !state.learned->used();
+}
+
 void train(Self* self, const Ref<ReadyBatch>& ready) {
-  read_learned(self, ready, false, [self, ready](LearnedRowsClient::Rows learned) {
+  const auto took =
+      or_fail<Trained>(self, [self, flow = self->state.pass->flow(ready->batch.sampled->key),
+                              began = SteadyClock::now()](const Trained& trained) {
+        self->state.pass->trained(SteadyClock::now() - began);
+        self->state.options.trace.slice("train", began, flow);
+        exchange(self, trained);
+      });
+  if (const auto ahead = std::exchange(self->state.step_ahead, nullptr)) {
+    TROUPE_ASSERT(ahead->key == ready->batch.sampled->key, "the step sent ahead is the next one",
+                  ahead->key.number, ready->batch.sampled->key.number);
+    return ahead->answer ? took(*ahead->answer) : void(ahead->then = took);
+  }
+  read_learned(self, ready, false, [self, ready, took](LearnedRowsClient::Rows learned) {
     auto& state = self->state;
-    const auto flow = state.pass->flow(ready->batch.sampled->key);
-    const bool alone = state.options.world == 1;
-    const bool applies = alone && !state.learned->used();
-    const bool stays = alone || state.route->by_devices();
+    const bool applies = steps_are_applied(state);
+    const bool stays = state.options.world == 1 || state.route->by_devices();
     state.applying = applies;
-    ask_learner<Trained>(
+    ask_learner_for_either<Trained>(
         self, TrainBatch{ready, state.options.collect->digest, stays, applies, std::move(learned)},
-        [self, flow, began = SteadyClock::now()](const Trained& trained) {
-          self->state.pass->trained(SteadyClock::now() - began);
-          self->state.options.trace.slice("train", began, flow);
-          exchange(self, trained);
-        });
+        took);
   });
+}
+
+/// Sends the learner the step after the one under way, where that may be: a device has work then when it is done
+/// with the other. Not if the state between the two is wanted.
+void send_ahead(Self* self) {
+  auto& state = self->state;
+  if (!state.applying || state.step_ahead || !state.learner.launches_ahead ||
+      !steps_are_applied(state) || state_is_due(state, state.position.global_step + 1)) {
+    return;
+  }
+  const auto next = state.pass->ahead(1);
+  if (next.empty()) {
+    return;
+  }
+  const Ref<ReadyBatch> ready(next.front().first);
+  auto step = std::make_shared<StepAhead>();
+  step->key = ready->batch.sampled->key;
+  state.step_ahead = step;
+  ask_learner_for_either<Trained>(
+      self, TrainBatch{ready, state.options.collect->digest, true, true, nullptr},
+      [step](const Result<Ref<Trained>>& trained) {
+        step->then ? step->then(trained) : void(step->answer = trained);
+      });
 }
 
 /// Has the answers of a batch's triples ranked among all entities, at their holders.
@@ -188,6 +223,7 @@ void fail(Self* self, const Error& why) {
   state.meets = false;
   state.rows_at_all.reset();
   state.after_keeping = nullptr;
+  state.step_ahead.reset();
   state.path->forget();
   state.pass.reset();
   state.next.reset();
@@ -230,6 +266,7 @@ void pump(Self* self) {
     std::visit(DoWork{self}, work);
   }
   if (self->state.pass) {
+    send_ahead(self);
     ask_ahead(self);
     read_learned_ahead(self);
   }

@@ -70,6 +70,12 @@ void restore_learner(Self* self, const net::Restore& request, caf::response_prom
 
 }  // namespace
 
+bool state_is_due(const State& state, std::uint64_t global_step) {
+  return std::ranges::any_of(state.states_asked, [global_step](const WaitingState& waiting) {
+    return is_due(waiting.request, global_step);
+  });
+}
+
 void take_state(Self* self, const net::TakeState& request) {
   auto& state = self->state;
   auto promise = self->make_response_promise();

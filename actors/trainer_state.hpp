@@ -33,6 +33,13 @@ struct WaitingState {
   caf::response_promise promise;
 };
 
+/// A step that was sent to the learner before the one ahead of it was done.
+struct StepAhead {
+  BatchKey key;
+  std::optional<Result<Ref<Trained>>> answer;             ///< That came before the step's turn
+  std::function<void(const Result<Ref<Trained>>&)> then;  ///< Once it is the step's turn
+};
+
 /// To itself, a while after it was fenced in this generation.
 struct StillFenced {
   std::uint32_t generation = 0;
@@ -61,8 +68,9 @@ struct State {
       0;                   ///< counts passes and restores: what belongs to an old one is dropped
   std::uint64_t work = 0;  ///< batches that this rank is done with
   bool applying = false;   ///< the learner changes the parameters
-  bool meets = false;      ///< in the step under way with a mean that devices make
-  bool shared = false;     ///< gradients of learned rows of the step under way have left
+  std::shared_ptr<StepAhead> step_ahead;  ///< Null: none is sent before its turn
+  bool meets = false;                     ///< in the step under way with a mean that devices make
+  bool shared = false;  ///< gradients of learned rows of the step under way have left
   std::optional<std::uint64_t> rows_at_all;  ///< the last step of which all ranks have their rows
   std::uint64_t keeping = 0;  ///< copies of learned rows that holders make: of this step
   std::function<void()> after_keeping = {};  ///< the rest of the step, which must not change them
@@ -126,14 +134,16 @@ void digest_learned(Self* self, std::function<void(Result<std::vector<TableDiges
 void take_state(Self* self, const net::TakeState& request);
 /// Answers those whose step has come.
 void answer_states(Self* self);
+/// Somebody waits for the state after so many steps of the run.
+bool state_is_due(const State& state, std::uint64_t global_step);
 void restore(Self* self, const Ref<net::Restore>& request);
 /// The peers are in a newer generation: a restore puts this rank there too, unless another trainer has
 /// its place by now. Ends after `TrainerOptions::fenced_for` without one.
 void wait_for_restore(Self* self, const Error& why);
 
-/// Sends `message` to the learner; calls `then(reply)` if the pass under way is still the same.
+/// Sends `message` to the learner; calls `then(reply or error)` if the pass under way is still the same.
 template <class Reply, class Message, class Then>
-void ask_learner(Self* self, Message message, Then then) {
+void ask_learner_for_either(Self* self, Message message, Then then) {
   const auto is_current = [self, pass = self->state.pass_number] {
     return self->state.pass && self->state.pass_number == pass;
   };
@@ -141,15 +151,33 @@ void ask_learner(Self* self, Message message, Then then) {
       .then(
           [is_current, then](const Ref<Reply>& reply) {
             if (is_current()) {
-              then(*reply);
+              then(Result<Ref<Reply>>(reply));
             }
           },
-          [self, is_current](const caf::error& error) {
+          [is_current, then](const caf::error& error) {
             if (is_current()) {
-              self->state.applying = false;  // it has changed nothing, or is lost
-              fail(self, from_caf(error));
+              then(Result<Ref<Reply>>(from_caf(error)));
             }
           });
+}
+
+/// Calls `then(reply)`; an error ends the pass.
+template <class Reply, class Then>
+auto or_fail(Self* self, Then then) {
+  return [self, then](const Result<Ref<Reply>>& reply) {
+    if (reply) {
+      then(**reply);
+    } else {
+      self->state.applying = false;  // it has changed nothing, or is lost
+      fail(self, reply.error());
+    }
+  };
+}
+
+/// Sends `message` to the learner; calls `then(reply)` if the pass under way is still the same.
+template <class Reply, class Message, class Then>
+void ask_learner(Self* self, Message message, Then then) {
+  ask_learner_for_either<Reply>(self, std::move(message), or_fail<Reply>(self, std::move(then)));
 }
 
 }  // namespace troupe::trainer

@@ -63,8 +63,11 @@ class OnDevice {
     return gpu::make_cuda_sampler(number_, std::move(graph), plan);
   }
   /// \param share  of the rows that is in the device's memory
-  Result<std::unique_ptr<gpu::DeviceRowSource>> rows(const BenchData& data, double share) const {
-    const gpu::FeaturePlan plan{.normalize = data.job.features.normalize};
+  /// \param alone  batches have no original ids and labels
+  Result<std::unique_ptr<gpu::DeviceRowSource>> rows(const BenchData& data, double share,
+                                                     bool alone = false) const {
+    const gpu::FeaturePlan plan{
+        .normalize = data.job.features.normalize, .original_ids = !alone, .labels = !alone};
     TROUPE_ASSIGN_OR_RETURN(const auto arrays,
                             gpu::features_for_device(*data.graph, *data.parts[0], plan));
     const TieredTables tables{*data.graph};

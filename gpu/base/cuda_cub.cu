@@ -58,7 +58,7 @@ int bits_of(std::uint32_t end) {
 
 void CudaStream::running_sum(const std::uint32_t* in, std::size_t n, std::uint32_t* out) {
   if (n <= short_sum && ready()) {
-    short_sum_kernel<<<1, short_threads, 0, stream_.get()>>>(in, static_cast<int>(n), out);
+    short_sum_kernel<<<1, short_threads, 0, stream_->get()>>>(in, static_cast<int>(n), out);
     check(cudaGetLastError(), "running sum", n);
     return;
   }
@@ -68,7 +68,7 @@ void CudaStream::running_sum(const std::uint32_t* in, std::size_t n, std::uint32
     if (ready()) {
       const auto elements = thrust::make_transform_iterator(
           thrust::make_counting_iterator(std::size_t{0}), ElementOr0{in, n});
-      check(cub::DeviceScan::ExclusiveSum(scratch, bytes, elements, out, n + 1, stream_.get()),
+      check(cub::DeviceScan::ExclusiveSum(scratch, bytes, elements, out, n + 1, stream_->get()),
             "running sum", n);
     }
   };
@@ -86,7 +86,7 @@ void CudaStream::sort_pairs(const PairsToSort& pairs) {
     if (!failed()) {
       check(cub::DeviceRadixSort::SortPairs(scratch, bytes, pairs.keys, pairs.sorted_keys,
                                             pairs.values, pairs.sorted_values, pairs.count, 0,
-                                            bits_of(pairs.end), stream_.get()),
+                                            bits_of(pairs.end), stream_->get()),
             "sort", pairs.count);
     }
   };

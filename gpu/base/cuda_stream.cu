@@ -1,5 +1,8 @@
 #include "gpu/base/cuda_stream.cuh"
 
+#include <algorithm>
+#include <bit>
+#include <iterator>
 #include <limits>
 #include <string>
 
@@ -29,6 +32,49 @@ cudaError_t keep_memory_in_pool(int device) {
 
 }  // namespace
 
+StreamAndBlocks::~StreamAndBlocks() {
+  if (stream_ == nullptr) {
+    return;
+  }
+  cudaSetDevice(device_);
+  for (const auto& [bytes, block] : kept_) {
+    cudaFreeAsync(block, stream_);
+  }
+  cudaStreamDestroy(stream_);
+}
+
+std::size_t StreamAndBlocks::block_bytes(std::size_t bytes) {
+  constexpr std::size_t smallest = 512;
+  const std::size_t step = std::max(std::bit_ceil(bytes) / 8, smallest);
+  return bytes > most_block_bytes ? bytes : std::max((bytes + step - 1) / step * step, smallest);
+}
+
+void* StreamAndBlocks::take(std::size_t bytes) {
+  const std::lock_guard lock(mutex_);
+  const auto found = std::find_if(kept_.rbegin(), kept_.rend(),
+                                  [bytes](const auto& of) { return of.first == bytes; });
+  if (found == kept_.rend()) {
+    return nullptr;
+  }
+  void* const block = found->second;
+  kept_.erase(std::next(found).base());
+  kept_bytes_ -= bytes;
+  return block;
+}
+
+void StreamAndBlocks::give_back(void* block, std::size_t bytes) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (bytes <= most_block_bytes && kept_bytes_ + bytes <= most_kept_bytes) {
+      kept_.emplace_back(bytes, block);
+      kept_bytes_ += bytes;
+      return;
+    }
+  }
+  cudaSetDevice(device_);  // else a thread without a device would start the first one
+  cudaFreeAsync(block, stream_);
+}
+
 CudaStream::CudaStream(int device) : device_(device) {
   cudaStream_t stream = nullptr;
   if (ready()) {
@@ -37,17 +83,16 @@ CudaStream::CudaStream(int device) : device_(device) {
   if (!failed()) {
     check(keep_memory_in_pool(device), "memory pool", 1);
   }
-  stream_ = Handle(stream, [](cudaStream_t s) {
-    if (s != nullptr) {
-      cudaStreamDestroy(s);
-    }
-  });
+  stream_ = std::make_shared<StreamAndBlocks>(stream, device);
 }
 
 void* CudaStream::allocate(std::size_t bytes) {
   void* block = nullptr;
   if (ready()) {
-    check(cudaMallocAsync(&block, bytes > 0 ? bytes : 1, stream_.get()), "memory", bytes);
+    block = stream_->take(bytes);
+  }
+  if (block == nullptr && !failed()) {
+    check(cudaMallocAsync(&block, bytes, stream_->get()), "memory", bytes);
   }
   return failed() ? nullptr : block;
 }
@@ -68,27 +113,38 @@ CudaEvent CudaStream::record() {
   }
   CudaEvent result(event);
   if (!failed()) {
-    check(cudaEventRecord(event, stream_.get()), "event", 1);
+    check(cudaEventRecord(event, stream_->get()), "event", 1);
   }
   return result;
 }
 
 void CudaStream::wait(const CudaEvent& event) {
   if (ready()) {
-    check(cudaStreamWaitEvent(stream_.get(), event.get(), 0), "wait", 1);
+    check(cudaStreamWaitEvent(stream_->get(), event.get(), 0), "wait", 1);
   }
+}
+
+Status CudaStream::wait_here(const CudaEvent& event) const {
+  if (error_) {
+    return *error_;
+  }
+  auto status = cudaSetDevice(device_);
+  if (status == cudaSuccess) {
+    status = cudaEventSynchronize(event.get());
+  }
+  return status == cudaSuccess ? ok_status() : cuda_error(status, "wait", 1, device_);
 }
 
 Status CudaStream::finish() {
   if (ready()) {
-    check(cudaStreamSynchronize(stream_.get()), "wait", 1);
+    check(cudaStreamSynchronize(stream_->get()), "wait", 1);
   }
   return error_ ? Status(*error_) : ok_status();
 }
 
 void CudaStream::drain() {
-  if (stream_ && cudaSetDevice(device_) == cudaSuccess) {
-    cudaStreamSynchronize(stream_.get());
+  if (stream_->get() != nullptr && cudaSetDevice(device_) == cudaSuccess) {
+    cudaStreamSynchronize(stream_->get());
   }
 }
 

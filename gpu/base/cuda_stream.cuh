@@ -15,9 +15,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <utility>
+#include <vector>
 
 namespace troupe::gpu {
 
@@ -44,6 +46,12 @@ __global__ void __launch_bounds__(most_threads, least_blocks_of<Body>())
   }
 }
 
+struct CopyWord {
+  const std::uint32_t* from;
+  std::uint32_t* to;
+  TROUPE_HD void operator()(std::size_t i) const { to[i] = from[i]; }
+};
+
 /// An event of a CUDA device.
 class CudaEvent {
  public:
@@ -60,6 +68,35 @@ class CudaEvent {
   std::shared_ptr<CUevent_st> event_;
 };
 
+/// A stream of CUDA's, with small blocks of the device's memory that came back to it. They are used again in its
+/// order without a call of the driver, of which a step would have a hundred.
+/// Threads: any
+/// Bound:   keeps most_kept_bytes
+class StreamAndBlocks {
+ public:
+  StreamAndBlocks(cudaStream_t stream, int device) : stream_(stream), device_(device) {}
+  ~StreamAndBlocks();
+  StreamAndBlocks(const StreamAndBlocks&) = delete;
+  StreamAndBlocks& operator=(const StreamAndBlocks&) = delete;
+
+  cudaStream_t get() const { return stream_; }
+  /// Bytes of the block that is taken for so many.
+  static std::size_t block_bytes(std::size_t bytes);
+  /// \param bytes  of block_bytes()  \returns null: none is kept
+  void* take(std::size_t bytes);
+  void give_back(void* block, std::size_t bytes);
+
+ private:
+  static constexpr std::size_t most_block_bytes = std::size_t{1} << 20;
+  static constexpr std::size_t most_kept_bytes = std::size_t{32} << 20;
+
+  cudaStream_t stream_;
+  int device_;
+  std::mutex mutex_;
+  std::size_t kept_bytes_ = 0;
+  std::vector<std::pair<std::size_t, void*>> kept_;
+};
+
 /// After an error everything does nothing, and finish() says what it was.
 /// Threads: one at a time
 class CudaStream {
@@ -69,11 +106,12 @@ class CudaStream {
 
   template <class T>
   Array<T> array(std::size_t size) {
-    void* const block = allocate(size * sizeof(T));
+    const std::size_t bytes = StreamAndBlocks::block_bytes(size * sizeof(T));
+    void* const block = allocate(bytes);
     if (block == nullptr) {
       return {};
     }
-    return {std::shared_ptr<void>(block, GiveBack{stream_, device_}), size};
+    return {std::shared_ptr<void>(block, GiveBack{stream_, bytes}), size};
   }
 
   /// Kernels of all devices can read it.
@@ -91,7 +129,7 @@ class CudaStream {
     if (n > 0 && ready()) {
       const unsigned threads = threads_for(n);
       const unsigned blocks = blocks_for(n, threads, most_blocks);
-      for_each_kernel<<<blocks, threads, 0, stream_.get()>>>(n, body);
+      for_each_kernel<<<blocks, threads, 0, stream_->get()>>>(n, body);
       check(cudaGetLastError(), "kernel", n);
     }
   }
@@ -116,12 +154,19 @@ class CudaStream {
   void download(const void* device, void* host, std::size_t bytes) {
     copy_as(device, host, bytes, cudaMemcpyDeviceToHost);
   }
+  /// A kernel copies few words: its launch costs half of the driver's copy.
   void copy(const void* from, void* to, std::size_t bytes) {
-    copy_as(from, to, bytes, cudaMemcpyDeviceToDevice);
+    constexpr std::size_t few_bytes = std::size_t{1} << 16;
+    if (bytes <= few_bytes && bytes % sizeof(std::uint32_t) == 0) {
+      for_each(bytes / sizeof(std::uint32_t),
+               CopyWord{static_cast<const std::uint32_t*>(from), static_cast<std::uint32_t*>(to)});
+    } else {
+      copy_as(from, to, bytes, cudaMemcpyDeviceToDevice);
+    }
   }
   void zero(void* at, std::size_t bytes) {
     if (bytes > 0 && ready()) {
-      check(cudaMemsetAsync(at, 0, bytes, stream_.get()), "fill", bytes);
+      check(cudaMemsetAsync(at, 0, bytes, stream_->get()), "fill", bytes);
     }
   }
   template <class T>
@@ -139,6 +184,9 @@ class CudaStream {
 
   CudaEvent record();
   void wait(const CudaEvent& event);
+  /// Waits on the calling thread until an event of the stream has happened. Threads: any
+  /// \returns the error that the stream had when this handle of it was made, or the device's
+  Status wait_here(const CudaEvent& event) const;
 
   Status finish();
   /// Waits until nothing runs that was launched before, also after an error: for what ends with the
@@ -159,18 +207,14 @@ class CudaStream {
       static_cast<void>(error_.emplace(std::move(error)));
     }
   }
-  cudaStream_t get() const { return stream_.get(); }
+  cudaStream_t get() const { return stream_->get(); }
 
  private:
-  using Handle = std::shared_ptr<CUstream_st>;
-  // A thread that has no device yet would start the first one, also where the process uses others.
+  using Handle = std::shared_ptr<StreamAndBlocks>;
   struct GiveBack {
     Handle stream;
-    int device;
-    void operator()(void* block) const {
-      cudaSetDevice(device);
-      cudaFreeAsync(block, stream.get());
-    }
+    std::size_t bytes;
+    void operator()(void* block) const { stream->give_back(block, bytes); }
   };
 
   struct GiveBackHost {
@@ -178,7 +222,7 @@ class CudaStream {
     int device;
     void operator()(void* block) const {
       cudaSetDevice(device);
-      cudaStreamSynchronize(stream.get());
+      cudaStreamSynchronize(stream->get());
       cudaFreeHost(block);
     }
   };
@@ -190,15 +234,16 @@ class CudaStream {
       const RowsShape shape = shape_for_rows(rows, cols);
       const dim3 blocks(std::min(shape.blocks_down, most_down), shape.blocks_across);
       const dim3 threads(shape.across, shape.down);
-      for_rows_kernel<<<blocks, threads, 0, stream_.get()>>>(rows, cols, body);
+      for_rows_kernel<<<blocks, threads, 0, stream_->get()>>>(rows, cols, body);
       check(cudaGetLastError(), "kernel", rows * cols);
     }
   }
+  /// \param bytes  of block_bytes()
   void* allocate(std::size_t bytes);
   void* allocate_host(std::size_t bytes);
   void copy_as(const void* from, void* to, std::size_t bytes, cudaMemcpyKind kind) {
     if (bytes > 0 && ready()) {
-      check(cudaMemcpyAsync(to, from, bytes, kind, stream_.get()), "copy", bytes);
+      check(cudaMemcpyAsync(to, from, bytes, kind, stream_->get()), "copy", bytes);
     }
   }
   /// Keeps an error with operation, size and device.

@@ -193,6 +193,12 @@ class EmulatedStream {
     device_->schedule().wait_for_peer(number_, std::move(event));
   }
 
+  /// Waits on the calling thread until an event of the stream has happened. Threads: any
+  /// \returns the error that the stream had when this handle of it was made
+  Status wait_here(const EmulatedEvent& event) const {
+    return failed() ? status_ : device_->schedule().run_until(event);
+  }
+
   /// Waits until all work is done. \returns the first error of the stream
   Status finish();
   /// Waits until nothing runs that was launched before, also after an error.

@@ -4,19 +4,25 @@
 /// (emulated_block_ops.hpp) and CUDA's (cuda_block_ops.cu). Sums have the CPU's order, so that all but
 /// products and exponentials have its bits; on the emulated device those too.
 #include "gpu/base/array.hpp"
+#include "gpu/base/host_copies.hpp"
 #include "gpu/base/on_stream.hpp"
 #include "gpu/nn/block_launches.hpp"
 #include "gpu/nn/learning_stage.hpp"
 #include "gpu/nn/link_loss_stage.hpp"
 #include "gpu/nn/pair_score_stage.hpp"
 #include "gpu/nn/triple_stage.hpp"
+#include "runtime/base/assert.hpp"
 #include "runtime/nn/ops/block_ops.hpp"
 #include "runtime/nn/ops/linear.hpp"
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
 #include <memory>
 #include <span>
 #include <utility>
+#include <vector>
 
 namespace troupe::gpu {
 
@@ -49,6 +55,19 @@ class DeviceBlockOps final : public nn::BlockOps,
     return stream_.finish();
   }
   Status finish() override { return stream_.finish(); }
+  nn::LaterNumber number_later(const double* from) override {
+    auto place = numbers_.take(stream_, sizeof(double));
+    auto* const number = reinterpret_cast<double*>(place.data());
+    if (!stream_.failed()) {
+      stream_.for_each(1, PutNumber{from, number});
+    }
+    auto done = stream_.record();
+    return [on = stream_, done = std::move(done), place = std::move(place),
+            number]() -> Result<double> {
+      TROUPE_RETURN_IF_ERROR(on.wait_here(done));
+      return *number;
+    };
+  }
   void copy(std::span<const float> from, std::span<float> to) override {
     stream_.copy(from.data(), to.data(), from.size_bytes());
   }
@@ -119,28 +138,50 @@ class DeviceBlockOps final : public nn::BlockOps,
     products_.backward(stream_, grad, weight, grad_x, false);
   }
 
+  /// All blocks by one sort, each with keys above those of the blocks before it.
   void sort_by_source(Executor& /*executor*/, std::span<const SortWork> blocks) override {
+    std::size_t count = 0;
+    std::size_t keys_end = 0;
     for (const SortWork& work : blocks) {
-      const nn::EdgesBySource::Lists lists = work.by_source->prepare(*work.block);
-      const Edges edges = edges_of(*work.block);
-      const std::size_t count = lists.edges.size();
-      const std::uint32_t first = work.block->first_edge();
-      const auto place = [&] { return stream_.template array<std::uint32_t>(count); };
-      const auto positions = place();
-      const auto destinations = place();
-      const auto sorted_sources = place();
-      const auto sorted_positions = place();
-      stream_.for_each(work.block->num_dst,
-                       SpreadDestination{edges, first, positions.data(), destinations.data(),
-                                         lists.inverse_degree.data()});
-      stream_.sort_pairs({edges.sources + first, positions.data(), count, work.block->num_src,
-                          sorted_sources.data(), sorted_positions.data()});
-      const std::size_t ends = lists.offsets.size();
+      count += work.block->num_edges();
+      keys_end += work.block->num_src;
+    }
+    TROUPE_ASSERT(keys_end <= std::numeric_limits<std::uint32_t>::max(), "sources of all blocks",
+                  keys_end);
+    const auto place = [&] { return stream_.template array<std::uint32_t>(count); };
+    const auto keys = place();
+    const auto positions = place();
+    const auto destinations = place();
+    const auto sorted_keys = place();
+    const auto sorted_positions = place();
+    std::vector<nn::EdgesBySource::Lists> lists;
+    std::size_t first = 0;
+    std::uint32_t first_key = 0;
+    for (const SortWork& work : blocks) {
+      lists.push_back(work.by_source->prepare(*work.block));
       stream_.for_each(
-          std::max(count, ends),
-          PlaceEdges{sorted_sources.data(), sorted_positions.data(), destinations.data(), first,
-                     static_cast<std::uint32_t>(count), static_cast<std::uint32_t>(ends),
-                     lists.destinations.data(), lists.edges.data(), lists.offsets.data()});
+          work.block->num_dst,
+          SpreadDestination{edges_of(*work.block), work.block->first_edge(), first_key,
+                            keys.data() + first, positions.data() + first,
+                            destinations.data() + first, lists.back().inverse_degree.data()});
+      first += lists.back().edges.size();
+      first_key += work.block->num_src;
+    }
+    stream_.sort_pairs({keys.data(), positions.data(), count, first_key, sorted_keys.data(),
+                        sorted_positions.data()});
+    first = 0;
+    first_key = 0;
+    for (std::size_t i = 0; i < blocks.size(); ++i) {
+      const std::size_t edges = lists[i].edges.size();
+      const std::size_t ends = lists[i].offsets.size();
+      stream_.for_each(
+          std::max(edges, ends),
+          PlaceEdges{sorted_keys.data() + first, first_key, sorted_positions.data() + first,
+                     destinations.data() + first, blocks[i].block->first_edge(),
+                     static_cast<std::uint32_t>(edges), static_cast<std::uint32_t>(ends),
+                     lists[i].destinations.data(), lists[i].edges.data(), lists[i].offsets.data()});
+      first += edges;
+      first_key += blocks[i].block->num_src;
     }
   }
 
@@ -385,6 +426,7 @@ class DeviceBlockOps final : public nn::BlockOps,
   using Launches::sum_products;
   using Launches::weights_of;
 
+  PinnedPool numbers_;  ///< of number_later()
   Array<float> column_sums_;
   Array<float> clip_factor_;
 };

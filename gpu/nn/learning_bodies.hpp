@@ -159,6 +159,14 @@ struct SumInOrder {
   }
 };
 
+/// A number for the host, which reads it where it is.
+struct PutNumber {
+  static constexpr unsigned least_blocks = 1;
+  const double* from;
+  double* to;
+  TROUPE_HD void operator()(std::size_t /*one*/) const { *to = *from; }
+};
+
 /// sums[chunk, lane] of the squares of every clip_lanes-th element of the chunk.
 struct SquaresOfLane {
   static constexpr unsigned least_blocks = 1;

@@ -303,10 +303,12 @@ struct MeanFactor {
   }
 };
 
-/// What a sort of the edges by source moves, and each edge's destination.
+/// What a sort of the edges by source takes and moves, and each edge's destination.
 struct SpreadDestination {
   Edges block;
   std::uint32_t first_edge;
+  std::uint32_t first_key;  ///< of source 0: blocks that are sorted together have keys of their own
+  std::uint32_t* keys;      ///< [edges]
   std::uint32_t* positions;     ///< [edges] from the first edge on
   std::uint32_t* destinations;  ///< [edges]
   float* inverse_degree;        ///< [num_dst]
@@ -315,6 +317,7 @@ struct SpreadDestination {
     const std::uint32_t end = block.offsets[d + 1];
     inverse_degree[d] = begin == end ? 0.0F : 1.0F / static_cast<float>(end - begin);
     for (std::uint32_t e = begin; e < end; ++e) {
+      keys[e - first_edge] = first_key + block.sources[e];
       positions[e - first_edge] = e - first_edge;
       destinations[e - first_edge] = static_cast<std::uint32_t>(d);
     }
@@ -323,7 +326,8 @@ struct SpreadDestination {
 
 /// Edges in the order of their sources, and where each source's begin.
 struct PlaceEdges {
-  const std::uint32_t* keys;       ///< [edges] sources, ascending
+  const std::uint32_t* keys;  ///< [edges] first_key + sources, ascending
+  std::uint32_t first_key;
   const std::uint32_t* positions;  ///< [edges] of the edges in this order
   const std::uint32_t* destination_of;
   std::uint32_t first_edge;
@@ -339,7 +343,7 @@ struct PlaceEdges {
       edges[i] = first_edge + position;
     }
     if (i < ends) {
-      offsets[i] = count_below(keys, count, i);
+      offsets[i] = count_below(keys, count, first_key + i);
     }
   }
 };

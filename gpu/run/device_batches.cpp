@@ -135,7 +135,9 @@ Status check_device_rows(const CollectOptions& collect) {
 }
 
 FeaturePlan feature_plan(const CollectOptions& collect, Normalize normalize) {
-  FeaturePlan plan{.normalize = normalize, .labels = collect.with_labels};
+  FeaturePlan plan{.normalize = normalize,
+                   .original_ids = collect.wants_original_ids(),
+                   .labels = collect.with_labels};
   for (std::size_t type = 0; type < collect.edge_decoders.size(); ++type) {
     if (collect.wants_edge_features(type)) {
       plan.edge_features.push_back(static_cast<EdgeTypeId>(type));

@@ -44,9 +44,6 @@ struct RowCollection::State {
       : book(b), options(std::move(o)) {}
 
   const SampledBatch& sampled() const { return *batch.sampled; }
-  bool wants_original_ids() const {
-    return options->with_original_ids || options->digest != DigestMode::off;
-  }
   /// Nodes of a type that rows and original ids are wanted of: the first so many.
   std::size_t wanted_nodes(std::size_t type) const {
     if (!options->seeds_only) {
@@ -123,7 +120,7 @@ void RowCollection::State::prepare() {
     if (wants_rows(t) && !staging) {
       batch.rows[t].features = Matrix(nodes, options->decoders[t].cols());
     }
-    if (wants_original_ids()) {
+    if (options->wants_original_ids()) {
       batch.rows[t].original_ids.resize(nodes);
     }
     ask(static_cast<NodeTypeId>(t), question_of);
@@ -185,7 +182,7 @@ std::span<std::byte> RowCollection::State::stage(NodeTypeId type, PartId part,
 bool RowCollection::State::take_from_cache(NodeTypeId type, std::uint32_t place, PartId owner) {
   const auto id = sampled().nodes[raw(type)].ids[place];
   if (future_rows && future.cache->covers(owner)) {
-    if (const auto row = future_rows->find(type, id, wants_original_ids())) {
+    if (const auto row = future_rows->find(type, id, options->wants_original_ids())) {
       take_from(*future_rows, *row, type, place);
       return true;
     }
@@ -201,7 +198,7 @@ template <class Cache>
 void RowCollection::State::take_from(const Cache& from, std::uint32_t row, NodeTypeId type,
                                      std::uint32_t place) {
   put_row(type, place, from.row(type, row));
-  if (wants_original_ids()) {
+  if (options->wants_original_ids()) {
     batch.rows[raw(type)].original_ids[place] = from.original_id(type, row);
   }
   cached[raw(type)].push_back(sampled().nodes[raw(type)].ids[place]);
@@ -227,7 +224,7 @@ bool RowCollection::State::take_from_halo(NodeTypeId type, std::uint32_t place, 
     } else {
       put_row(type, place, nodes.halo_features->row(*at));
     }
-    if (wants_original_ids()) {
+    if (options->wants_original_ids()) {
       batch.rows[raw(type)].original_ids[place] =
           static_cast<OriginalId>(nodes.halo_original_ids[*at]);
     }
@@ -244,7 +241,7 @@ void RowCollection::State::ask(NodeTypeId type, std::vector<std::size_t>& questi
   const auto& ids = sampled().nodes[raw(type)].ids;
   const bool rows = wants_rows(raw(type));
   const std::uint32_t labelled = labelled_nodes(sampled(), *options, type);
-  const bool all = rows || wants_original_ids();
+  const bool all = rows || options->wants_original_ids();
   const auto count = all ? static_cast<std::uint32_t>(wanted_nodes(raw(type))) : labelled;
   std::vector<PooledVector<std::uint32_t>> by_part(book.parts());
   const bool caches = cache != nullptr || future_rows.has_value();
@@ -296,7 +293,7 @@ std::size_t RowCollection::State::question_for(PartId part, std::vector<std::siz
     question = questions.size();
     questions.push_back({.id = static_cast<std::uint32_t>(question), .part = part, .request = {}});
     questions.back().request.source = options->source;
-    questions.back().request.with_original_ids = wants_original_ids();
+    questions.back().request.with_original_ids = options->wants_original_ids();
     places.emplace_back();
     staged.emplace_back();
   }

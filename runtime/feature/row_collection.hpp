@@ -69,6 +69,7 @@ struct CollectOptions {
   /// rows, and none of other types. Only with digest off.
   bool seeds_only = false;
 
+  bool wants_original_ids() const { return with_original_ids || digest != DigestMode::off; }
   bool wants_tables() const { return !seeds_only && source.kind == RowSource::Kind::features; }
   bool wants_edge_features(std::size_t type) const {
     return type < edge_decoders.size() && edge_decoders[type].cols() > 0 && wants_tables();

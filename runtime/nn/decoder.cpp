@@ -103,6 +103,7 @@ class MlpDecoder final : public Decoder {
   std::span<const std::uint32_t> offsets_of(std::size_t pairs) {
     const bool on_device = ops_.memory() != nullptr;
     if (offsets_.size() < pairs + 1) {
+      static_cast<void>(ops_.finish());  // a device may still read the shorter list; an error stays
       offsets_.resize(pairs + 1);
       std::iota(offsets_.begin(), offsets_.end(), 0U);
       if (on_device) {

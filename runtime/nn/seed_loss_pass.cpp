@@ -45,10 +45,4 @@ SeedLossWork SeedLossPass::staged(const SeedLoss& loss, ConstMatrix rows) {
   return work;
 }
 
-Result<double> SeedLossPass::sum() {
-  double sum = 0;
-  TROUPE_RETURN_IF_ERROR(ops_.download(sum_.get(1).data(), &sum, sizeof sum));
-  return sum;
-}
-
 }  // namespace troupe::nn

@@ -2,7 +2,6 @@
 /// \file seed_loss_pass.hpp
 /// The loss over a batch's seeds, where the network computes.
 #include "runtime/base/matrix.hpp"
-#include "runtime/base/result.hpp"
 #include "runtime/nn/ops/block_ops.hpp"
 #include "runtime/nn/ops/grow_buffer.hpp"
 #include "runtime/nn/ops/seed_loss.hpp"
@@ -12,7 +11,7 @@
 
 namespace troupe::nn {
 
-/// Lifecycle: compute(), then sum() once nothing is needed of the batch; again
+/// Lifecycle: compute(), then sum(); again, at most one compute() before the sum of the one before has come
 /// Borrows:   `ops`
 class SeedLossPass {
  public:
@@ -24,8 +23,8 @@ class SeedLossPass {
   ConstMatrix compute(const SeedLoss& loss, ConstMatrix rows);
   /// Terms of the last compute().
   std::uint64_t terms() const { return terms_; }
-  /// Of its losses. Waits for a device. \errors of the device
-  Result<double> sum();
+  /// Of its losses.
+  LaterNumber sum() { return ops_.number_later(sum_.get(1).data()); }
 
  private:
   SeedLossWork staged(const SeedLoss& loss, ConstMatrix rows);

@@ -50,6 +50,12 @@ Learner::Learner(const LearnerOptions& options, std::unique_ptr<nn::Network> net
   begin_epoch(0);
 }
 
+Learner::~Learner() {
+  if (launched_[0] != nullptr) {
+    static_cast<void>(status());
+  }
+}
+
 void Learner::begin_epoch(std::uint32_t epoch) {
   parameters_->optimizer().set_lr(
       nn::learning_rate(options_.schedule, options_.optimizer.lr, epoch, options_.epochs));
@@ -58,36 +64,14 @@ void Learner::begin_epoch(std::uint32_t epoch) {
 Result<Learner::Share> Learner::compute(Executor& executor, const Batch& batch,
                                         std::shared_ptr<const LearnedInputs> learned,
                                         Gradient gradient) {
-  const auto& sampled = *batch.sampled;
-  learned_gradients_.clear();
-  if (sampled.seed_index.empty()) {
-    if (gradient == Gradient::applied) {
-      apply_own(0);
-    }
-    return Share{};
-  }
-  TROUPE_RETURN_IF_ERROR(task_->check(batch));
-  TROUPE_RETURN_IF_ERROR(inputs_.join(batch, std::move(learned)));
-  TROUPE_ASSIGN_OR_RETURN(const auto input, forward_input(network_->options(), options_.job_seed,
-                                                          batch, true, inputs_.views()));
-  const auto rows = network_->forward_there(executor, parameters_->values(), input, *activations_);
-  const auto weight = pass_back({.executor = executor,
-                                 .batch = batch,
-                                 .rows = rows,
-                                 .parameters = network_->decoder_slice(parameters_->values())});
-  if (weight > 0) {
-    keep_learned_gradients();
-    parameters_->weigh_statistics(weight);
-  }
-  if (gradient == Gradient::applied) {
-    apply_own(weight);
-  }
+  const bool applies = gradient == Gradient::applied;
+  TROUPE_ASSIGN_OR_RETURN(const auto step, start(executor, batch, std::move(learned), applies));
   TROUPE_ASSIGN_OR_RETURN(const double sum,
-                          task_->loss_sum());  // a device has all of the step by now
-  if (weight == 0) {
+                          step.loss_sum());  // a device has all of the step by now
+  if (step.weight == 0) {
     return Share{};
   }
-  Share share{sum, weight, {}};
+  Share share{sum, step.weight, {}};
   if (!on_device()) {
     share.gradient = parameters_->gradient();
   } else if (gradient == Gradient::to_host) {
@@ -95,6 +79,41 @@ Result<Learner::Share> Learner::compute(Executor& executor, const Batch& batch,
   }
   TROUPE_RETURN_IF_ERROR(status());
   return share;
+}
+
+Result<Learner::Launched> Learner::launch(Executor& executor, std::shared_ptr<const Batch> batch) {
+  launched_ = {std::move(batch), std::move(launched_[0])};
+  return start(executor, *launched_[0], nullptr, true);
+}
+
+Result<Learner::Launched> Learner::start(Executor& executor, const Batch& batch,
+                                         std::shared_ptr<const LearnedInputs> learned,
+                                         bool applies) {
+  learned_gradients_.clear();
+  Launched step{.weight = 0, .loss_sum = [] { return Result<double>(0); }};
+  if (!batch.sampled->seed_index.empty()) {
+    TROUPE_RETURN_IF_ERROR(task_->check(batch));
+    TROUPE_RETURN_IF_ERROR(inputs_.join(batch, std::move(learned)));
+    TROUPE_ASSIGN_OR_RETURN(const auto input, forward_input(network_->options(), options_.job_seed,
+                                                            batch, true, inputs_.views()));
+    const auto rows =
+        network_->forward_there(executor, parameters_->values(), input, *activations_);
+    step.weight = pass_back({.executor = executor,
+                             .batch = batch,
+                             .rows = rows,
+                             .parameters = network_->decoder_slice(parameters_->values())});
+    if (step.weight > 0) {
+      keep_learned_gradients();
+      parameters_->weigh_statistics(step.weight);
+    }
+  }
+  if (applies) {
+    apply_own(step.weight);
+  }
+  if (!batch.sampled->seed_index.empty()) {
+    step.loss_sum = task_->loss_sum();
+  }
+  return step;
 }
 
 /// The loss, then the gradient of all parameters. \returns the weight; with 0 there is no gradient

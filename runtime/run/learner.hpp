@@ -8,6 +8,7 @@
 #include "runtime/feature/batch.hpp"
 #include "runtime/nn/catalog.hpp"
 #include "runtime/nn/network.hpp"
+#include "runtime/nn/ops/block_ops.hpp"
 #include "runtime/nn/optimizer.hpp"
 #include "runtime/nn/schedule.hpp"
 #include "runtime/nn/trained_parameters.hpp"
@@ -15,6 +16,7 @@
 #include "runtime/run/joined_features.hpp"
 #include "runtime/run/task/task.hpp"
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -44,7 +46,8 @@ struct LearnerOptions {
 TaskOptions task_options(const LearnerOptions& options);
 
 /// Lifecycle: begin_epoch(); then compute() a batch's share of the gradient, reduce it over the
-///   ranks elsewhere, apply() the mean; again.
+///   ranks elsewhere, apply() the mean; again. Or launch() whole steps, at most one of them before the loss of the
+///   one before has come.
 /// Threads:   one at a time; the work inside runs on the executor that is passed in. On the CPU what is
 ///   const also beside compute() and outputs()
 /// Errors:    of a device stay: status() says the first; parameters and states read are zeros then
@@ -54,6 +57,11 @@ class Learner {
   /// \errors as make_network, make_task, make_optimizer and check_schedule; those of a device
   static Result<std::unique_ptr<Learner>> create(const LearnerOptions& options,
                                                  std::unique_ptr<nn::BlockOps> ops = nullptr);
+
+  Learner(const Learner&) = delete;
+  Learner& operator=(const Learner&) = delete;
+  /// Waits for the device if a step was launched.
+  ~Learner();
 
   /// Sets the learning rate of `epoch` (from 0). To be called before each epoch's first apply(), in
   /// a run that continues too.
@@ -78,6 +86,14 @@ class Learner {
   Result<Share> compute(Executor& executor, const Batch& batch,
                         std::shared_ptr<const LearnedInputs> learned = nullptr,
                         Gradient gradient = Gradient::to_host);
+  /// A step as compute() with Gradient::applied, without waiting for the device.
+  struct Launched {
+    std::uint64_t weight = 0;  ///< as Share::weight
+    nn::LaterNumber loss_sum;  ///< comes when all of the step is done
+  };
+  /// \param batch  kept until the step is done
+  /// \errors as compute(), those of the device when the loss comes
+  Result<Launched> launch(Executor& executor, std::shared_ptr<const Batch> batch);
   /// Of the last compute(), as its gradient: with respect to the learned rows, by node type. Empty with
   /// weight 0.
   LearnedInputs take_learned_gradients() { return std::exchange(learned_gradients_, {}); }
@@ -123,6 +139,8 @@ class Learner {
   Learner(const LearnerOptions& options, std::unique_ptr<nn::Network> network,
           std::unique_ptr<nn::Activations> activations, std::unique_ptr<Task> task,
           std::unique_ptr<nn::TrainedParameters> parameters);
+  Result<Launched> start(Executor& executor, const Batch& batch,
+                         std::shared_ptr<const LearnedInputs> learned, bool applies);
   std::uint64_t pass_back(const TaskPass& pass);
   std::span<const float> fetched_gradient();
   void keep_learned_gradients();
@@ -139,6 +157,8 @@ class Learner {
   TaskGradients task_gradients_;         ///< scratch
   std::vector<float> fetched_gradient_;  ///< from a device
   std::uint64_t steps_ = 0;
+  /// Of the last launch and the one before, whose steps may be under way.
+  std::array<std::shared_ptr<const Batch>, 2> launched_;
 };
 
 /// Digest of a parameter vector as the report gives it.

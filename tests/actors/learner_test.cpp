@@ -217,6 +217,44 @@ TEST_F(LearnerActorOnDevice, IsReadAfterTheBatchThatIsComputed) {
   EXPECT_OK(trainer_.answer_to<net::ParameterVector>(read));
 }
 
+TEST_F(LearnerActorOnDevice, LaunchesAStepWhileTheOneBeforeIsWaitedFor) {
+  EXPECT_TRUE(handle_.launches_ahead);
+  const auto ask_step = [this](std::vector<std::int64_t> labels) {
+    return begin(
+        TrainBatch{.ready = small_batch(std::move(labels)), .alone = true, .applies = true});
+  };
+  const auto first = ask_step({1, 0});
+  const auto second = ask_step({0, 0});
+  const auto bad = ask_step({0, 7});
+  const auto taken = begin(TakeSnapshot{});
+  EXPECT_EQ(system_.executor()->held(), 1U) << "launches one after the other";
+  run_task();
+  EXPECT_EQ(system_.executor()->held(), 2U) << "the loss of the first, the launch of the second";
+  while (system_.executor()->held() > 0) {
+    system_.executor()->run_all();
+    system_.run_messages();
+  }
+
+  ASSERT_OK_AND_ASSIGN(const auto one, trainer_.answer_to<Trained>(first));
+  ASSERT_OK_AND_ASSIGN(const auto two, trainer_.answer_to<Trained>(second));
+  EXPECT_ERROR(trainer_.answer_to<Trained>(bad), Errc::failed_precondition, "found 7");
+  ASSERT_TRUE(one->applied && two->applied);
+  EXPECT_DOUBLE_EQ(two->applied->lr, 0.1);
+  auto options = testing::small_learner();
+  options.model.in_dim = 2;
+  ASSERT_OK_AND_ASSIGN(const auto twin, Learner::create(options));
+  InlineExecutor executor;
+  for (const auto& [labels, trained] : {std::pair(std::vector<std::int64_t>{1, 0}, one),
+                                        std::pair(std::vector<std::int64_t>{0, 0}, two)}) {
+    ASSERT_OK_AND_ASSIGN(const auto share, twin->compute(executor, small_batch(labels)->batch,
+                                                         nullptr, Learner::Gradient::applied));
+    EXPECT_EQ(trained->mine.number, share.loss_sum);
+    EXPECT_EQ(trained->mine.weight, share.weight);
+  }
+  ASSERT_OK_AND_ASSIGN(const auto state, trainer_.answer_to<net::StateReply>(taken));
+  EXPECT_EQ(state->state->parameters, *twin->snapshot());
+}
+
 TEST_F(LearnerActorOnDevice, GoesBackToASnapshotInTurn) {
   step_there();
   const auto first = snapshot();

@@ -226,6 +226,94 @@ TEST_P(LearnerOnDevice, HasTheBitsOfTheCpuOrOnAGpuOfEachOther) {
   }
 }
 
+/// Another one of the same shape.
+Batch turned_round(Batch batch) {
+  std::ranges::reverse(batch.labels);
+  auto sampled = std::make_shared<SampledBatch>(*batch.sampled);
+  std::ranges::reverse(sampled->seed_index);
+  if (sampled->links) {
+    std::ranges::reverse(sampled->links->sources);
+  }
+  batch.sampled = std::move(sampled);
+  return batch;
+}
+
+/// Each loss is read when the step after it has been launched.
+std::vector<double> losses_of_launched(Learner& learner,
+                                       std::span<const std::shared_ptr<const Batch>> batches) {
+  InlineExecutor executor;
+  std::vector<double> losses;
+  std::optional<Learner::Launched> before;
+  const auto take = [&] {
+    const auto loss = before->loss_sum();
+    EXPECT_OK(loss);
+    losses.push_back(*loss);
+  };
+  for (const auto& batch : batches) {
+    auto step = learner.launch(executor, batch);
+    EXPECT_OK(step);
+    if (before) {
+      take();
+    }
+    before = *std::move(step);
+  }
+  take();
+  return losses;
+}
+
+TEST_P(LearnerOnDevice, StepsLaunchedAheadHaveTheBitsOfStepsOneByOne) {
+  auto turned = ways();
+  std::size_t way = 0;
+  for (auto& [name, options, made] : ways()) {
+    SCOPED_TRACE(name);
+    const auto batch = std::make_shared<const Batch>(std::move(made));
+    const auto other = std::make_shared<const Batch>(turned_round(std::move(turned[way++].batch)));
+    const std::vector<std::shared_ptr<const Batch>> batches{batch, other, other, batch, other};
+    const auto here = reference(options);
+    const auto there = make_on(on(8), options);
+    std::vector<double> expected;
+    for (const auto& next : batches) {
+      expected.push_back(losses_of_steps(*here, *next, 1, true).front());
+    }
+
+    EXPECT_EQ(losses_of_launched(*there, batches), expected);
+
+    here->keep_best();
+    there->keep_best();
+    expect_same_state(*there, *here);
+  }
+}
+
+TEST_P(LearnerOnDevice, ABatchThatCannotBeTrainedIsSaidAtItsLaunch) {
+  InlineExecutor executor;
+  const auto learner = make_on(on(), with("adam"));
+  const auto launch = [&](Batch batch) {
+    return learner->launch(executor, std::make_shared<const Batch>(std::move(batch)));
+  };
+  ASSERT_OK_AND_ASSIGN(const auto step, launch(two_nodes({0, 1}, {1, 0})));
+
+  EXPECT_ERROR(launch(two_nodes({0}, {7})), Errc::failed_precondition, "labels: expected");
+
+  EXPECT_OK(step.loss_sum());
+  EXPECT_EQ(step.weight, 2U);
+  EXPECT_EQ(learner->steps(), 1U);
+}
+
+TEST_P(LearnerOnDevice, StepsThatNobodyWaitsForKeepTheirBatches) {
+  InlineExecutor executor;
+  std::weak_ptr<const Batch> kept;
+  {
+    const auto learner = make_on(on(), with("adam"));
+    for (int step = 0; step < 2; ++step) {
+      const auto batch = std::make_shared<const Batch>(two_nodes({0, 1}, {1, 0}));
+      kept = batch;
+      ASSERT_OK(learner->launch(executor, batch));
+    }
+    EXPECT_FALSE(kept.expired());
+  }
+  EXPECT_TRUE(kept.expired());
+}
+
 TEST_P(LearnerOnDevice, IsNearTheCpu) {
   for (const auto& [name, options, batch] : ways()) {
     SCOPED_TRACE(name);

@@ -336,7 +336,7 @@ TEST_P(LossOps, OverSeedsHaveTheBitsOfTheCpuAndNearThemOnAGpu) {
         nn::SeedLossPass loss(*ops);
         const ConstMatrix rows = there.copied(seeds.rows);
         const auto grad = there.fetched(loss.compute(loss_of(seeds, kind), rows));
-        ASSERT_OK_AND_ASSIGN(const double sum, loss.sum());
+        ASSERT_OK_AND_ASSIGN(const double sum, loss.sum()());
 
         EXPECT_EQ(loss.terms(), expected.result.weight);
         if (!GetParam().cuda) {
@@ -361,7 +361,7 @@ TEST_P(LossOps, OfUnknownLabelsIsNothing) {
   const Matrix rows = random_matrix(2, 3, 1);
   const auto grad = there.fetched(
       loss.compute({.row_of_seed = row_of_seed, .labels = labels}, there.copied(rows)));
-  ASSERT_OK_AND_ASSIGN(const double sum, loss.sum());
+  ASSERT_OK_AND_ASSIGN(const double sum, loss.sum()());
 
   EXPECT_EQ(sum, 0);
   EXPECT_EQ(loss.terms(), 0U);

@@ -271,7 +271,7 @@ TEST_P(LinkLossOps, OfOwnRowsHaveTheBitsOfTheCpu) {
       Operands there(*ops);
       nn::SeedLossPass pass(*ops);
       const auto found = there.fetched(pass.compute(loss, there.copied(rows)));
-      ASSERT_OK_AND_ASSIGN(const double sum, pass.sum());
+      ASSERT_OK_AND_ASSIGN(const double sum, pass.sum()());
 
       EXPECT_EQ(pass.terms(), nn::known_terms(loss));
       if (!GetParam().cuda) {

@@ -28,6 +28,7 @@
 #include "runtime/sample/mini_batch.hpp"
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -118,6 +119,10 @@ struct PlacedGradient {
   MutMatrix grad_x;       ///< [places, in], overwritten; no data: not wanted
 };
 
+/// Gives a number once it has been computed, and waits for that. \errors those of a device until then
+/// Threads: any, also while operations are called
+using LaterNumber = std::function<Result<double>()>;
+
 /// A set of functions behind the block operations.
 /// Threads:    one caller at a time; work inside runs on the executor that is passed in
 /// Guarantees: the same bits for any executor. A row of a result depends on its own terms alone
@@ -133,13 +138,17 @@ class BlockOps {
   /// Rows that products are made of at a time, the last piece padded, so that a row's bits do not depend on the
   /// rows beside it; 0: as many as there are.
   virtual std::size_t product_rows() const { return 0; }
-  /// \param host  stays as it is until the next download()
+  /// \param host  stays as it is until something computed later has been waited for
   virtual void upload(const void* host, void* to, std::size_t size_bytes) = 0;
   /// Waits until all is computed that `from` depends on.
   /// \errors the first of any operation since the start; results are undefined from there on
   virtual Status download(const void* from, void* host, std::size_t size_bytes) = 0;
   /// Waits until all is computed. \errors as download()
   virtual Status finish() { return ok_status(); }
+  /// The value that `from` has after what was computed so far, without waiting for it.
+  virtual LaterNumber number_later(const double* from) {
+    return [value = *from] { return Result<double>(value); };
+  }
   virtual void copy(std::span<const float> from, std::span<float> to) = 0;
   /// to += from
   virtual void add(std::span<const float> from, std::span<float> to) = 0;

@@ -1,11 +1,13 @@
 #include "runtime/nn/ops/staged_arrays.hpp"
 
 #include <cstring>
+#include <utility>
 
 namespace troupe::nn {
 
 void StagedArrays::clear() {
   arrays_.clear();
+  std::swap(copied_, copied_before_);
   copied_.clear();
 }
 

@@ -11,7 +11,8 @@
 
 namespace troupe::nn {
 
-/// Lifecycle: clear(), add() for each, send(), then at(); again once the functions have been waited for
+/// Lifecycle: clear(), add() for each, send(), then at(); again once something computed after the send() before the
+///   last one has been waited for
 /// Borrows:   the functions; on the CPU the arrays, from add() on
 class StagedArrays {
  public:
@@ -44,6 +45,7 @@ class StagedArrays {
   BlockOps& ops_;
   std::vector<Placed> arrays_;
   std::vector<std::byte> copied_;
+  std::vector<std::byte> copied_before_;  ///< by the last send(): a device may not have read it yet
   GrowBuffer<std::byte> memory_;
   const std::byte* there_ = nullptr;
 };

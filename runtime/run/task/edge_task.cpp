@@ -60,7 +60,7 @@ class EdgeTask final : public Task {
     pairs_.gradients(loss_.compute(loss, outputs), pass, gradients);
     return loss_.terms();
   }
-  Result<double> loss_sum() override { return loss_.sum(); }
+  nn::LaterNumber loss_sum() override { return loss_.sum(); }
 
   Result<Matrix> outputs(const TaskPass& pass) override {
     TROUPE_RETURN_IF_ERROR(pairs_.check(pass.batch));

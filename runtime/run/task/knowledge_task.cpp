@@ -92,11 +92,7 @@ class KnowledgeTask final : public Task {
     return places_.relation.size();
   }
 
-  Result<double> loss_sum() override {
-    double sum = 0;
-    TROUPE_RETURN_IF_ERROR(ops_.download(sum_.get(1).data(), &sum, sizeof sum));
-    return sum;
-  }
+  nn::LaterNumber loss_sum() override { return ops_.number_later(sum_.get(1).data()); }
 
   /// Of each triple what holders of entities are asked to count by: the query for its tail and the key of
   /// that, then the same for its head.

@@ -64,11 +64,7 @@ class LinkTask final : public Task {
     return nn::link_terms(loss_.rule, positives, negatives);
   }
 
-  Result<double> loss_sum() override {
-    double sum = 0;
-    TROUPE_RETURN_IF_ERROR(ops_.download(sum_.get(1).data(), &sum, sizeof sum));
-    return sum;
-  }
+  nn::LaterNumber loss_sum() override { return ops_.number_later(sum_.get(1).data()); }
 
   Result<Matrix> outputs(const TaskPass& pass) override {
     if (!pass.batch.sampled->links) {

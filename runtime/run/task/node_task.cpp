@@ -69,7 +69,7 @@ class NodeTask final : public Task {
     gradients = {.rows = {loss_.compute(loss_of(pass.batch), pass.rows.front())}};
     return loss_.terms();
   }
-  Result<double> loss_sum() override { return loss_.sum(); }
+  nn::LaterNumber loss_sum() override { return loss_.sum(); }
 
   Result<Matrix> outputs(const TaskPass& pass) override {
     TROUPE_ASSIGN_OR_RETURN(const auto rows, rows_.of(pass.rows.front()));

@@ -45,8 +45,9 @@ struct TaskGradients {
   std::span<const float> parameters = {};  ///< of the decoder
 };
 
-/// Lifecycle: check(), then loss() and loss_sum(), or outputs(); again. Threads: one at a time
-/// Borrows:   the functions that it was made for; from loss() to the end of loss_sum() the batch, its rows and
+/// Lifecycle: check(), then loss() and loss_sum(), or outputs(); again, at most one loss() before the number of
+///   the one before has come. Threads: one at a time
+/// Borrows:   the functions that it was made for; from loss() until its number has come the batch, its rows and
 ///   the parameters
 class Task {
  public:
@@ -58,8 +59,8 @@ class Task {
   /// \requires check()
   /// \returns the number of terms; with 0 there is nothing to learn, and the gradients are undefined
   virtual std::uint64_t loss(const TaskPass& pass, TaskGradients& gradients) = 0;
-  /// Of the last loss(). Waits for a device. \errors of the device
-  virtual Result<double> loss_sum() = 0;
+  /// Of the last loss().
+  virtual nn::LaterNumber loss_sum() = 0;
   /// Numbers of each seed or link, in host memory: logits of nodes and edges; of links the score of each, then
   /// those of its negatives; of nodes in a task of links their rows; of triples queries and keys
   /// (knowledge_task.cpp). Labels are not read, but relations.

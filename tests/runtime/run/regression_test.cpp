@@ -97,7 +97,7 @@ void expect_golden_loss(const LearnerOptions& options, const std::string& prefix
 
   const auto weight = task->loss({.executor = executor, .batch = batch, .rows = rows}, gradients);
 
-  ASSERT_OK_AND_ASSIGN(const double sum, task->loss_sum());
+  ASSERT_OK_AND_ASSIGN(const double sum, task->loss_sum()());
   EXPECT_NEAR(sum, regression_golden<double>(prefix + "loss")[0], 1e-9);
   EXPECT_EQ(static_cast<double>(weight), regression_golden<double>("scores")[3]);
   const auto expected = regression_golden<float>(prefix + "grad");
