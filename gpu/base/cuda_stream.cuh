@@ -137,11 +137,11 @@ class CudaStream {
   void for_rows(std::size_t rows, std::size_t cols, Body body) {
     launch_rows(rows, cols, most_blocks, body);
   }
-  /// The same with a block or two for each multiprocessor: for a body that waits for the bus to the host,
-  /// so that kernels of other streams run beside it.
+  /// The same with a block for every other multiprocessor: for a body that waits for the bus to the host, which so
+  /// many keep busy, while kernels of other streams have the rest.
   template <class Body>
   void for_rows_beside(std::size_t rows, std::size_t cols, Body body) {
-    constexpr unsigned few_blocks = 264;
+    constexpr unsigned few_blocks = 64;
     launch_rows(rows, cols, few_blocks, body);
   }
 
