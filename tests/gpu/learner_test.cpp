@@ -5,11 +5,15 @@
 #include "tests/runtime/nn/nn_support.hpp"
 #include "tests/runtime/run/learner_support.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <fmt/format.h>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -282,6 +286,29 @@ TEST_P(LearnerOnDevice, StepsLaunchedAheadHaveTheBitsOfStepsOneByOne) {
     there->keep_best();
     expect_same_state(*there, *here);
   }
+}
+
+/// As the learner's actor does: a task waits for each loss while the next one launches.
+TEST_P(LearnerOnDevice, LossesAreWaitedForOnOtherThreads) {
+  InlineExecutor executor;
+  const auto batch = std::make_shared<const Batch>(two_nodes({0, 1, 0, 0}, {1, 0, 0, -1}));
+  const auto here = reference(with("adam"));
+  const auto there = make_on(on(9), with("adam"));
+  constexpr int steps = 20;
+  const auto expected = losses_of_steps(*here, *batch, steps, true);
+
+  std::vector<double> losses(steps);
+  std::jthread before;
+  for (int step = 0; step < steps; ++step) {
+    ASSERT_OK_AND_ASSIGN(auto launched, there->launch(executor, batch));
+    before = std::jthread([&losses, step, loss_sum = std::move(launched.loss_sum)] {
+      const auto loss = loss_sum();
+      losses[static_cast<std::size_t>(step)] = loss ? *loss : -1;
+    });  // joins the one before
+  }
+  before.join();
+
+  EXPECT_EQ(losses, expected);
 }
 
 TEST_P(LearnerOnDevice, ABatchThatCannotBeTrainedIsSaidAtItsLaunch) {
