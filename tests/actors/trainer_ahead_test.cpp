@@ -3,6 +3,7 @@
 #include "actors/trainer.hpp"
 #include "runtime/run/epoch_counters.hpp"
 #include "runtime/wire/messages.hpp"
+#include "tests/actors/batch_of_seeds.hpp"
 #include "tests/actors/scripted_system.hpp"
 #include "tests/support/expect.hpp"
 
@@ -48,14 +49,7 @@ class TrainerAhead : public ::testing::Test {
     return asked;
   }
   void answer(const Asked<SampleBatch>& asked) {
-    auto sampled = std::make_shared<SampledBatch>();
-    sampled->key = asked->key;
-    sampled->seed_index.resize(asked->seeds.size());
-    sampled->nodes.resize(1);
-    sampled->nodes[0].ids = asked->seeds;
-    ReadyBatch ready;
-    ready.batch.sampled = std::move(sampled);
-    ready.batch.rows.resize(1);
+    auto ready = testing::batch_of_seeds(*asked.what);
     ready.trace.rows = asked->key.epoch + 1;
     sampler_.answer(asked, std::move(ready));
     system_.run();

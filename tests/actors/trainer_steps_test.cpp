@@ -2,6 +2,7 @@
 #include "actors/local_messages.hpp"
 #include "actors/trainer.hpp"
 #include "runtime/wire/messages.hpp"
+#include "tests/actors/batch_of_seeds.hpp"
 #include "tests/actors/scripted_system.hpp"
 #include "tests/support/expect.hpp"
 
@@ -44,15 +45,7 @@ class TrainerSteps : public ::testing::Test {
   void serve(int count) {
     for (int i = 0; i < count; ++i) {
       const auto asked = sampler_.take<SampleBatch>();
-      auto sampled = std::make_shared<SampledBatch>();
-      sampled->key = asked->key;
-      sampled->seed_index.resize(asked->seeds.size());
-      sampled->nodes.resize(1);
-      sampled->nodes[0].ids = asked->seeds;
-      ReadyBatch ready;
-      ready.batch.sampled = std::move(sampled);
-      ready.batch.rows.resize(1);
-      sampler_.answer(asked, std::move(ready));
+      sampler_.answer(asked, testing::batch_of_seeds(*asked.what));
       system_.run();
     }
   }
