@@ -20,13 +20,15 @@ struct BatchesAheadOptions {
 /// \param free_bytes  memory that a rank may count as its own; 0: not known
 BatchesAheadOptions batches_ahead(const ClusterJob& cluster, std::uint64_t free_bytes);
 
-/// Raises the number of batches in flight while the rank waits for data: after as many steps as are in
-/// flight, of whose time waits took more than a twentieth, by one. A change shows only after the batches
-/// that were requested before it.
+/// Raises the number of batches in flight while the rank waits for data and more of them make its steps faster.
+/// It looks after as many steps as are in flight, but not below 8: where waits took more than a twentieth of
+/// their time, there is one more. After four looks without a gain of a fiftieth the number is again that of the
+/// fastest steps, and stays until steps have become slower by a fifth: where processors or memory are the limit,
+/// batches that wait for their turn take cache from those that are made.
 /// Lifecycle:  one per rank, for all its passes; begin() with a pass's first batch, take() with each
 ///   later one
 /// Threads:    one at a time
-/// Guarantees: never lowers the number; at most `most`, and within `extra_bytes`
+/// Guarantees: from `first` to `most`, and within `extra_bytes`
 class BatchesAhead {
  public:
   using TimePoint = std::chrono::steady_clock::time_point;
@@ -35,21 +37,29 @@ class BatchesAhead {
 
   std::uint32_t batches() const { return batches_; }
   /// The first batch of a pass was taken: every rank waits for that one.
-  void begin(TimePoint now);
+  void begin(TimePoint now) { last_ = now; }
   /// \param waited   part of the time since the batch before during which this one was missing
   /// \param largest  bytes of the pass's largest batch so far
   void take(TimePoint now, std::chrono::nanoseconds waited, std::uint64_t largest);
 
  private:
+  /// Decides on the number after steps that waited for data.
+  void look();
   bool one_more_fits() const;
 
   BatchesAheadOptions options_;
   std::uint32_t batches_;
   std::uint64_t largest_ = 0;
+  TimePoint last_;
   // Since the number was last looked at.
-  TimePoint began_;
+  std::chrono::nanoseconds time_{0};
   std::chrono::nanoseconds waited_{0};
   std::uint32_t steps_ = 0;
+  // Of all looks.
+  std::chrono::duration<double> fastest_{0};  ///< Time of a step; 0: none yet
+  std::uint32_t fastest_batches_ = 0;         ///< Number in flight then
+  std::uint32_t in_vain_ = 0;                 ///< Looks without a gain, one after the other
+  bool settled_ = false;                      ///< The number is that of the fastest steps
 };
 
 }  // namespace troupe

@@ -187,10 +187,10 @@ TEST_F(PassTest, TheTimeWithoutABatchIsCounted) {
 
 TEST_F(PassTest, WaitsRaiseTheBatchesInFlightWhichAreCounted) {
   ahead_ = {.first = 2, .most = 3, .extra_bytes = 1 << 20};
-  auto pass = begin(options(20));
+  auto pass = begin(options(40));
   std::deque<EpochPass::Request> missing;
   std::vector<std::size_t> requested;
-  for (int step = 0; step < 4; ++step) {
+  for (int step = 0; step < 10; ++step) {
     const auto requests = request_all(pass);
     requested.push_back(requests.size());
     missing.insert(missing.end(), requests.begin(), requests.end());
@@ -201,8 +201,8 @@ TEST_F(PassTest, WaitsRaiseTheBatchesInFlightWhichAreCounted) {
     pass.end_step();
   }
 
-  EXPECT_EQ(requested, (std::vector<std::size_t>{2, 1, 1, 2}));
-  EXPECT_EQ(pass.finish_epoch(at(40)).counters.batches_in_flight, 3U);
+  EXPECT_EQ(requested, (std::vector<std::size_t>{2, 1, 1, 1, 1, 1, 1, 1, 1, 2}));
+  EXPECT_EQ(pass.finish_epoch(at(100)).counters.batches_in_flight, 3U);
 }
 
 TEST_F(PassTest, TheLargestNumberOfBatchesInFlightIsThatOfAllRanks) {
