@@ -12,7 +12,7 @@ namespace troupe {
 
 struct ProgramDevice {
   RankDevice info = {};
-  std::unique_ptr<gpu::ProgramStream> stream = nullptr;
+  std::shared_ptr<gpu::ProgramStream> stream = nullptr;
   std::shared_ptr<DeviceMeans> means =
       nullptr;                ///< In that stream; null: vectors go over the links
   std::string why_host = {};  ///< Why batches are in host memory; empty: they are on the device

@@ -56,6 +56,13 @@ const std::byte* DeviceArrays::find(std::span<const std::byte> host) const {
   return host.empty() ? nullptr : find_on_device(*batch_->on_device, host);
 }
 
+std::shared_ptr<const void> DeviceArrays::owner(void* stream) const {
+  const auto end = [batch = batch_, program = stream_, stream](const Batch* /*batch*/) mutable {
+    static_cast<void>(program->keep(std::move(batch), stream));  // which waits if it fails
+  };
+  return {batch_.get(), end};
+}
+
 ConstMatrix DeviceArrays::features(NodeTypeId type) const {
   return batch_->on_device->features.at(raw(type));
 }
@@ -120,7 +127,7 @@ Result<DeviceArrays> SessionDevice::batch() const {
                  fmt::format("rank {}: expected a batch on {}, it is in host memory: {}", s.rank(),
                              to_string(info()), s.place.device->why_host));
   }
-  return DeviceArrays(std::move(batch));
+  return DeviceArrays(std::move(batch), s.place.device->stream);
 }
 
 Status SessionDevice::release_after(void* stream) {

@@ -24,15 +24,25 @@
 namespace troupe {
 
 struct Contribute;
+namespace gpu {
+class ProgramStream;
+}
 
 /// Arrays of a batch in the memory of its rank's device: all that `Batch` has on the host, and the rows of features
 /// of nodes, which are there alone. Spans and matrices point there; sizes are the host's.
 /// Contents are complete: kernels of any stream may read them at once, without an event.
-/// Owns: the memory. It ends with the last copy of this object and of the batch (SessionDevice::release_after)
+/// Owns: the memory. It ends with the last copy of this object and of the batch (SessionDevice::release_after,
+///   owner())
 class DeviceArrays {
  public:
-  /// \requires batch->on_device, with all arrays
-  explicit DeviceArrays(std::shared_ptr<const Batch> batch) : batch_(std::move(batch)) {}
+  /// \requires batch->on_device, with all arrays, in the memory of the device of `stream`
+  DeviceArrays(std::shared_ptr<const Batch> batch, std::shared_ptr<gpu::ProgramStream> stream)
+      : batch_(std::move(batch)), stream_(std::move(stream)) {}
+
+  /// Makes an owner of the memory for another library's arrays, which may end on any thread, at any time: when its
+  /// last copy ends, the memory stays until all is done that `stream` has then.
+  /// \param stream  as in SessionDevice; stays valid as long as the owner
+  std::shared_ptr<const void> owner(void* stream = nullptr) const;
 
   /// [nodes, columns] float32, normalized as the job says, in batch-local order.
   ConstMatrix features(NodeTypeId type = {}) const;
@@ -61,6 +71,7 @@ class DeviceArrays {
   ConstMatrix matrix(const Matrix& host) const;
 
   std::shared_ptr<const Batch> batch_;
+  std::shared_ptr<gpu::ProgramStream> stream_;
 };
 
 /// What a session offers of its rank's device: see Session::device().

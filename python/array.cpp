@@ -2,12 +2,10 @@
 
 #include "python/dlpack.hpp"
 
-#include <numeric>
+#include <pybind11/stl.h>
 
 namespace troupe::python {
-namespace {
 
-/// Strides of rows that lie one after the other.
 Shape strides_of(const Shape& shape, py::ssize_t item_bytes) {
   Shape strides(shape.size());
   auto stride = item_bytes;
@@ -18,7 +16,12 @@ Shape strides_of(const Shape& shape, py::ssize_t item_bytes) {
   return strides;
 }
 
+namespace {
+
 py::buffer_info buffer_of(const Array& array) {
+  if (array.cuda) {
+    throw py::buffer_error("the array is in the memory of a CUDA device");
+  }
   static const std::uint64_t nothing = 0;  // an address for arrays of nothing
   const void* const data = array.data == nullptr ? &nothing : array.data;
   return {const_cast<void*>(data),
@@ -42,9 +45,17 @@ std::span<float> floats_of(const py::buffer_info& info) {
 }
 
 void bind_arrays(py::module_& module) {
-  py::class_<Array>(module, "Array", py::buffer_protocol()).def_buffer(&buffer_of);
+  py::class_<Array>(module, "Array", py::buffer_protocol())
+      .def_buffer(&buffer_of)
+      .def_readonly("shape", &Array::shape)
+      .def_readonly("format", &Array::format)
+      .def_property_readonly("cuda", [](const Array& array) {
+        return array.cuda ? py::cast(array.cuda->device) : py::object(py::none());
+      });
   module.def("dlpack", &dlpack_of, py::arg("array"),
              "Capsule by which other libraries share the array's memory");
+  module.def("dlpack_there", &dlpack_there, py::arg("array"), py::arg("stream"), py::arg("kind"),
+             "The same of an array in the memory of a CUDA device");
 }
 
 }  // namespace troupe::python

@@ -2,9 +2,13 @@
 /// \file array.hpp
 /// Arrays of a batch as Python sees them: the buffer protocol over memory of Troupe's, which is not
 /// copied and stays as long as any array does. Read only: batches are digested, and may be shared.
+/// Arrays in the memory of a CUDA device have DLPack in its place (dlpack.hpp).
+#include "launcher/session_device.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <pybind11/pybind11.h>
 #include <span>
 #include <string>
@@ -18,13 +22,23 @@ namespace py = pybind11;
 
 using Shape = std::vector<py::ssize_t>;
 
+/// A CUDA device with the arrays of a batch in its memory.
+struct CudaArrays {
+  std::shared_ptr<const DeviceArrays> arrays;
+  int device = 0;
+};
+
 struct Array {
   std::shared_ptr<const void> owner = {};
   const void* data = nullptr;
   py::ssize_t item_bytes = 1;
   std::string format = "B";  ///< As of Python's module `struct`
   Shape shape = {};
+  std::optional<CudaArrays> cuda = std::nullopt;  ///< Whose memory `data` is; none: the host's
 };
+
+/// Strides of rows that lie one after the other, in bytes.
+Shape strides_of(const Shape& shape, py::ssize_t item_bytes);
 
 /// Ids and places are signed here: PyTorch has little arithmetic on unsigned numbers. Ids are below 2^48,
 /// places below 2^31.

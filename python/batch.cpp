@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 #include <pybind11/stl.h>
+#include <stdexcept>
 
 namespace troupe::python {
 namespace {
@@ -97,8 +98,8 @@ py::object walks(const BatchView& view) {
   }
   const auto count = static_cast<py::ssize_t>(walks->nodes.size());
   return py::dict("steps"_a = walks->steps, "column_types"_a = types,
-                  "nodes"_a = share(view.owner(), std::span<const std::uint32_t>(walks->nodes),
-                                    {count / columns, columns}),
+                  "nodes"_a = view.array(std::span<const std::uint32_t>(walks->nodes),
+                                         {count / columns, columns}),
                   "restarts"_a = view.array(walks->restarts));
 }
 
@@ -118,7 +119,9 @@ py::tuple pairs(const BatchView& view, std::uint32_t window) {
 py::list columns(const BatchView& view) {
   py::list list;
   for (const auto& column : view.batch().columns) {
-    list.append(py::make_tuple(column.of_edges, column.type, column_tuple(column, view.owner())));
+    list.append(
+        py::make_tuple(column.of_edges, column.type,
+                       column_tuple(column, view.place(column_array(column, view.owner())))));
   }
   return list;
 }
@@ -138,9 +141,9 @@ void bind_nodes(py::class_<BatchView>& type) {
            [](const BatchView& b, std::size_t t) {
              return b.optional(b.rows_of(t).original_ids, b.nodes(t).ids.size());
            })
-      .def("features",
-           [](const BatchView& b, std::size_t t) { return b.rows(b.rows_of(t).features); })
-      .def("hop_end", [](const BatchView& b, std::size_t t) { return b.array(b.nodes(t).hop_end); })
+      .def("features", &BatchView::features)
+      .def("hop_end",
+           [](const BatchView& b, std::size_t t) { return b.host_array(b.nodes(t).hop_end); })
       .def("trees", [](const BatchView& b, std::size_t t) {
         return b.sampled().disjoint ? py::cast(b.array(b.nodes(t).trees)) : py::object(py::none());
       });
@@ -158,7 +161,7 @@ void bind_edges(py::class_<BatchView>& type) {
            [](const BatchView& b, std::size_t t) { return b.array(b.edges(t).offsets.dense()); })
       .def("sources", [](const BatchView& b, std::size_t t) { return b.array(b.edges(t).sources); })
       .def("row_begin",
-           [](const BatchView& b, std::size_t t) { return b.array(b.edges(t).row_begin); })
+           [](const BatchView& b, std::size_t t) { return b.host_array(b.edges(t).row_begin); })
       .def("edge_ids",
            [](const BatchView& b, std::size_t t) {
              return b.optional(b.edges(t).edge_ids, b.edges(t).sources.size());
@@ -177,16 +180,67 @@ void bind_edges(py::class_<BatchView>& type) {
       .def("block", &block);
 }
 
+Shape shape_of(ConstMatrix rows) {
+  return {static_cast<py::ssize_t>(rows.rows), static_cast<py::ssize_t>(rows.cols)};
+}
+
 }  // namespace
+
+py::object BatchView::on_device() const {
+  if (!there_) {
+    return py::none();
+  }
+  BatchView view = *this;
+  view.arrays_there_ = true;
+  return py::cast(std::move(view));
+}
+
+std::string BatchView::device() const {
+  return arrays_there_ ? to_string(there_->device) : "cpu";
+}
+
+Array BatchView::there(Array array, const void* data) const {
+  array.data = data;
+  if (there_->device.kind == RankDevice::Kind::cuda) {
+    array.cuda = CudaArrays{there_->arrays, static_cast<int>(there_->device.number)};
+  }
+  return array;
+}
+
+Array BatchView::place(Array host) const {
+  if (!arrays_there_) {
+    return host;
+  }
+  auto bytes = host.item_bytes;
+  for (const auto extent : host.shape) {
+    bytes *= extent;
+  }
+  const std::span<const std::byte> values(static_cast<const std::byte*>(host.data),
+                                          static_cast<std::size_t>(bytes));
+  const auto found = there_->arrays->there(values);
+  if (found.size() < values.size()) {
+    throw std::logic_error("an array of the batch is not on its device");
+  }
+  return there(std::move(host), found.data());
+}
 
 py::object BatchView::rows(const Matrix& rows) const {
   if (rows.cols() == 0) {
     return py::none();
   }
-  const auto view = rows.view();
-  return py::cast(
-      share(batch_, std::span<const float>(view.data, view.size()),
-            {static_cast<py::ssize_t>(rows.rows()), static_cast<py::ssize_t>(rows.cols())}));
+  return py::cast(array(rows.view().flat(), shape_of(rows.view())));
+}
+
+py::object BatchView::features(std::size_t type) const {
+  if (!arrays_there_) {
+    return rows(rows_of(type).features);
+  }
+  nodes(type);
+  const auto found = there_->arrays->features(static_cast<NodeTypeId>(type));
+  if (found.cols == 0) {
+    return py::none();
+  }
+  return py::cast(there(share(batch_, found.flat(), shape_of(found)), found.data));
 }
 
 const BatchNodes& BatchView::nodes(std::size_t type) const {
@@ -241,7 +295,7 @@ const char* format_of_column(DType dtype) {
 
 }  // namespace
 
-py::tuple column_tuple(const BatchColumn& column, std::shared_ptr<const void> owner) {
+Array column_array(const BatchColumn& column, std::shared_ptr<const void> owner) {
   Array array{.owner = std::move(owner),
               .data = column.values.bytes.data(),
               .item_bytes = static_cast<py::ssize_t>(size_bytes(column.info.dtype)),
@@ -250,12 +304,18 @@ py::tuple column_tuple(const BatchColumn& column, std::shared_ptr<const void> ow
   for (const auto extent : column.info.shape) {
     array.shape.push_back(static_cast<py::ssize_t>(extent));
   }
+  return array;
+}
+
+py::tuple column_tuple(const BatchColumn& column, Array array) {
   return py::make_tuple(column.info.name, std::move(array), column.info.dtype == DType::bf16);
 }
 
 void bind_batches(py::module_& module) {
   py::class_<BatchView> type(module, "Batch");
-  type.def_property_readonly("epoch", [](const BatchView& b) { return b.sampled().key.epoch; })
+  type.def_property_readonly("on_device", &BatchView::on_device)
+      .def_property_readonly("device", &BatchView::device)
+      .def_property_readonly("epoch", [](const BatchView& b) { return b.sampled().key.epoch; })
       .def_property_readonly("number", [](const BatchView& b) { return b.sampled().key.number; })
       .def_property_readonly("hops", [](const BatchView& b) { return b.sampled().hops; })
       .def_property_readonly("seeds", [](const BatchView& b) { return b.sampled().num_seeds(); })

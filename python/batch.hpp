@@ -1,19 +1,36 @@
 #pragma once
 /// \file batch.hpp
 /// A batch as the Python part of the package reads it: numbers, and arrays that share its memory.
+#include "launcher/session_device.hpp"
 #include "runtime/feature/batch.hpp"
 
 #include "python/array.hpp"
 
 #include <memory>
+#include <optional>
+#include <string>
 #include <utility>
 
 namespace troupe::python {
 
+/// A rank's device with the arrays of a batch in its memory.
+struct OnDevice {
+  std::shared_ptr<const DeviceArrays> arrays;
+  RankDevice device;
+};
+
 /// Threads: any that hold the interpreter's lock; nothing in a batch changes
 class BatchView {
  public:
-  explicit BatchView(std::shared_ptr<const Batch> batch) : batch_(std::move(batch)) {}
+  /// With its arrays in host memory.
+  /// \param there  none: the batch is in host memory alone
+  explicit BatchView(std::shared_ptr<const Batch> batch, std::optional<OnDevice> there = {})
+      : batch_(std::move(batch)), there_(std::move(there)) {}
+
+  /// The same batch with its arrays in the device's memory; None: they are in host memory alone.
+  py::object on_device() const;
+  /// Where the arrays are: "cpu", or the name of a device.
+  std::string device() const;
 
   const Batch& batch() const { return *batch_; }
   const std::shared_ptr<const Batch>& owner() const { return batch_; }
@@ -22,12 +39,23 @@ class BatchView {
   /// Values of the batch.
   template <class T, class Allocator>
   Array array(const std::vector<T, Allocator>& values) const {
-    return share(batch_, values);
+    return array(std::span<const T>(values));
   }
   template <class T>
   Array array(std::span<const T> values) const {
-    return share(batch_, values, {static_cast<py::ssize_t>(values.size())});
+    return array(values, {static_cast<py::ssize_t>(values.size())});
   }
+  template <class T>
+  Array array(std::span<const T> values, Shape shape) const {
+    return place(share(batch_, values, std::move(shape)));
+  }
+  /// Numbers about the batch, which are in host memory alone.
+  template <class T, class Allocator>
+  Array host_array(const std::vector<T, Allocator>& values) const {
+    return share(batch_, values);
+  }
+  /// An array of the batch where the arrays of this view are.
+  Array place(Array host) const;
   /// None where the batch does not have the values of `count` things.
   template <class T, class Allocator>
   py::object optional(const std::vector<T, Allocator>& values, std::size_t count) const {
@@ -35,6 +63,8 @@ class BatchView {
   }
   /// None for rows without columns.
   py::object rows(const Matrix& rows) const;
+  /// Rows of features of nodes; None: there are none, or they are on a device alone.
+  py::object features(std::size_t type) const;
 
   /// \throws py::index_error: no such type
   const BatchNodes& nodes(std::size_t type) const;
@@ -42,12 +72,17 @@ class BatchView {
   const BatchRows& rows_of(std::size_t type) const;
 
  private:
+  Array there(Array array, const void* data) const;
+
   std::shared_ptr<const Batch> batch_;
+  std::optional<OnDevice> there_;
+  bool arrays_there_ = false;  ///< The arrays of this view are those on the device
 };
 
+/// \param owner  what keeps the column's values
+Array column_array(const BatchColumn& column, std::shared_ptr<const void> owner);
 /// A column as its name, its array and whether its words are bfloat16.
-/// \param owner  what keeps its values
-py::tuple column_tuple(const BatchColumn& column, std::shared_ptr<const void> owner);
+py::tuple column_tuple(const BatchColumn& column, Array array);
 
 void bind_batches(py::module_& module);
 

@@ -1,5 +1,7 @@
 #include "python/dlpack.hpp"
 
+#include "python/array.hpp"
+
 #include <cstdint>
 #include <fmt/format.h>
 #include <memory>
@@ -13,8 +15,14 @@ namespace py = pybind11;
 
 // ---- the structures of DLPack ----
 
-enum class DlpackDevice : std::int32_t { cpu = 1 };
-enum class ElementKind : std::uint8_t { integer = 0, natural = 1, real = 2, boolean = 6 };
+enum class DlpackDevice : std::int32_t { cpu = 1, cuda = 2 };
+enum class ElementKind : std::uint8_t {
+  integer = 0,
+  natural = 1,
+  real = 2,
+  bfloat = 4,
+  boolean = 6
+};
 
 struct Element {
   ElementKind kind = ElementKind::integer;
@@ -42,32 +50,44 @@ struct ManagedTensor {
 /// What lives as long as the tensor.
 struct Kept {
   ManagedTensor managed;
-  py::buffer_info info;
   std::vector<std::int64_t> shape;
   std::vector<std::int64_t> strides;
+};
+struct KeptBuffer : Kept {
+  py::buffer_info info;
+};
+struct KeptThere : Kept {
+  std::shared_ptr<const void> owner;
 };
 
 constexpr const char* capsule_name = "dltensor";
 
 /// Takers call it on any thread, without the lock of the interpreter.
-void end_tensor(ManagedTensor* managed) {
+void end_buffer(ManagedTensor* managed) {
   if (Py_IsInitialized() == 0) {
     return;  // the array has gone with the interpreter
   }
   const py::gil_scoped_acquire lock;
-  const std::unique_ptr<Kept> kept(static_cast<Kept*>(managed->context));
+  const std::unique_ptr<KeptBuffer> kept(static_cast<KeptBuffer*>(managed->context));
+}
+
+/// The same; it may wait for the device if that has failed.
+void end_there(ManagedTensor* managed) {
+  const std::unique_ptr<KeptThere> kept(static_cast<KeptThere*>(managed->context));
 }
 
 /// Of a capsule that nobody took; a taker gives it another name.
 void end_capsule(PyObject* capsule) {
   if (PyCapsule_IsValid(capsule, capsule_name) != 0) {
-    end_tensor(static_cast<ManagedTensor*>(PyCapsule_GetPointer(capsule, capsule_name)));
+    auto* const managed = static_cast<ManagedTensor*>(PyCapsule_GetPointer(capsule, capsule_name));
+    managed->deleter(managed);
   }
 }
 
-Element element_of(const py::buffer_info& info) {
-  const auto bits = static_cast<std::uint8_t>(8 * info.itemsize);
-  const auto letter = info.format.size() == 1 ? info.format[0] : ' ';
+/// \param format  of Python's module `struct`
+Element element_of(const std::string& format, py::ssize_t item_bytes) {
+  const auto bits = static_cast<std::uint8_t>(8 * item_bytes);
+  const auto letter = format.size() == 1 ? format[0] : ' ';
   if (std::string("bhilq").find(letter) != std::string::npos) {
     return {ElementKind::integer, bits};
   }
@@ -80,30 +100,49 @@ Element element_of(const py::buffer_info& info) {
   if (letter == '?') {
     return {ElementKind::boolean, bits};
   }
-  throw py::type_error(
-      fmt::format("expected an array of numbers, found elements \"{}\"", info.format));
+  throw py::type_error(fmt::format("expected an array of numbers, found elements \"{}\"", format));
+}
+
+/// \param strides  in bytes
+template <class Kept, class Shape>
+py::capsule capsule_of(std::unique_ptr<Kept> kept, Tensor tensor, py::ssize_t item_bytes,
+                       const Shape& shape, const Shape& strides, void (*end)(ManagedTensor*)) {
+  kept->shape.assign(shape.begin(), shape.end());
+  for (const auto stride : strides) {
+    kept->strides.push_back(stride / item_bytes);
+  }
+  tensor.dimensions = static_cast<std::int32_t>(kept->shape.size());
+  tensor.shape = kept->shape.data();
+  tensor.strides = kept->strides.data();
+  kept->managed = {tensor, kept.get(), end};
+  py::capsule capsule(&kept->managed, capsule_name, end_capsule);
+  static_cast<void>(kept.release());
+  return capsule;
 }
 
 }  // namespace
 
 py::capsule dlpack_of(const py::buffer& array) {
-  auto kept = std::make_unique<Kept>();
+  auto kept = std::make_unique<KeptBuffer>();
   kept->info = array.request();
   const auto& info = kept->info;
-  kept->shape.assign(info.shape.begin(), info.shape.end());
-  for (const auto stride : info.strides) {
-    kept->strides.push_back(stride / info.itemsize);
+  const Tensor tensor{.data = info.ptr, .element = element_of(info.format, info.itemsize)};
+  return capsule_of(std::move(kept), tensor, info.itemsize, info.shape, info.strides, end_buffer);
+}
+
+py::capsule dlpack_there(const Array& array, std::uintptr_t stream, const std::string& kind) {
+  auto kept = std::make_unique<KeptThere>();
+  auto* const on = reinterpret_cast<void*>(stream);  // NOLINT(performance-no-int-to-ptr)
+  kept->owner = array.cuda->arrays->owner(on);
+  Tensor tensor{.data = const_cast<void*>(array.data),
+                .device = DlpackDevice::cuda,
+                .device_number = array.cuda->device,
+                .element = element_of(array.format, array.item_bytes)};
+  if (!kind.empty()) {
+    tensor.element.kind = kind == "bfloat" ? ElementKind::bfloat : ElementKind::integer;
   }
-  kept->managed.tensor = {.data = info.ptr,
-                          .dimensions = static_cast<std::int32_t>(info.ndim),
-                          .element = element_of(info),
-                          .shape = kept->shape.data(),
-                          .strides = kept->strides.data()};
-  kept->managed.context = kept.get();
-  kept->managed.deleter = end_tensor;
-  py::capsule capsule(&kept->managed, capsule_name, end_capsule);
-  static_cast<void>(kept.release());
-  return capsule;
+  return capsule_of(std::move(kept), tensor, array.item_bytes, array.shape,
+                    strides_of(array.shape, array.item_bytes), end_there);
 }
 
 }  // namespace troupe::python

@@ -35,7 +35,7 @@ Status call(const py::object& train, Session& session) {
 }
 
 /// \returns the exit code
-int run(const py::object& train, std::vector<std::string> arguments) {
+int run(const py::object& train, std::vector<std::string> arguments, bool device_batches) {
   std::vector<char*> words;
   for (auto& word : arguments) {
     words.push_back(word.data());
@@ -44,7 +44,8 @@ int run(const py::object& train, std::vector<std::string> arguments) {
   StopSignals signals;
   const py::gil_scoped_release unlocked;
   const auto code = run_ranks(static_cast<int>(arguments.size()), words.data(),
-                              [&train](Session& session) { return call(train, session); });
+                              [&train](Session& session) { return call(train, session); },
+                              {.device_batches = device_batches});
   if (code == interrupted) {
     signals.drop_waiting();
   }

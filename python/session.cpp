@@ -224,7 +224,7 @@ py::dict read_rows(const Handle& handle, const py::buffer& nodes, std::size_t ty
   auto rows = value_of(unlocked([&] { return session.read_rows(ids, node_type(type)); }));
   py::list columns;
   for (const auto& column : rows.columns) {
-    columns.append(column_tuple(column, column.values.owner));
+    columns.append(column_tuple(column, column_array(column, column.values.owner)));
   }
   const auto none = py::object(py::none());
   const bool has_features = rows.features.cols() > 0;
@@ -243,7 +243,7 @@ py::tuple read_column(const Handle& handle, const std::string& name, const py::b
   auto& session = handle.get();
   const auto column =
       value_of(unlocked([&] { return session.read_column(name, ids, node_type(type)); }));
-  return column_tuple(column, column.values.owner);
+  return column_tuple(column, column_array(column, column.values.owner));
 }
 
 Array degrees(const Handle& handle, const py::buffer& nodes, std::size_t type, bool in) {
@@ -337,7 +337,7 @@ py::tuple read_edge_column(const Handle& handle, const std::string& name, const 
   const auto ids = ids_of<std::uint64_t>(edges);
   const auto of = column_named(handle, name, type, true);
   const auto rows = value_of(unlocked([&] { return of.read(ids); }));
-  return column_tuple(rows, rows.values.owner);
+  return column_tuple(rows, column_array(rows, rows.values.owner));
 }
 
 void delete_tensor(const Handle& handle, const std::string& name) {
@@ -349,7 +349,7 @@ py::tuple read_tensor(const Handle& handle, const std::string& name, const py::b
   const auto ids = ids_of<std::uint64_t>(rows);
   const auto of = value_of(handle.get().tensor(name));
   const auto column = value_of(unlocked([&] { return of.read(ids); }));
-  return column_tuple(column, column.values.owner);
+  return column_tuple(column, column_array(column, column.values.owner));
 }
 
 /// \param values  without gaps, as many bytes as the rows have
@@ -390,6 +390,30 @@ std::uint64_t all_reduce_mean(const Handle& handle, const py::buffer& values,
   const auto numbers = floats_of(info);
   auto& session = handle.get();
   return value_of(unlocked([&] { return session.all_reduce_mean(numbers, weight); }));
+}
+
+/// A vector in the memory of the rank's CUDA device. \param stream  a cudaStream_t
+struct VectorThere {
+  VectorThere(std::uintptr_t address, std::size_t size, std::uintptr_t stream_handle)
+      : values(reinterpret_cast<float*>(address), size),   // NOLINT(performance-no-int-to-ptr)
+        stream(reinterpret_cast<void*>(stream_handle)) {}  // NOLINT(performance-no-int-to-ptr)
+  std::span<float> values;
+  void* stream;
+};
+
+void all_reduce_there(const Handle& handle, std::uintptr_t address, std::size_t size,
+                      std::uintptr_t stream) {
+  auto device = value_of(handle.get().device());
+  const VectorThere vector(address, size, stream);
+  check(unlocked([&] { return device.all_reduce(vector.values, vector.stream); }));
+}
+
+std::uint64_t all_reduce_mean_there(const Handle& handle, std::uintptr_t address, std::size_t size,
+                                    std::uintptr_t stream, std::uint64_t weight) {
+  auto device = value_of(handle.get().device());
+  const VectorThere vector(address, size, stream);
+  return value_of(
+      unlocked([&] { return device.all_reduce_mean(vector.values, weight, vector.stream); }));
 }
 
 void barrier(const Handle& handle, double seconds) {
@@ -478,6 +502,8 @@ void bind_calls(Binding& type) {
       .def("export_column", &export_column)
       .def("all_reduce", &all_reduce)
       .def("all_reduce_mean", &all_reduce_mean)
+      .def("all_reduce_there", &all_reduce_there)
+      .def("all_reduce_mean_there", &all_reduce_mean_there)
       .def("barrier", &barrier)
       .def("on_save", &on_save)
       .def("on_restore", &on_restore);
@@ -508,7 +534,13 @@ py::object EpochTurns::next() {
     check(session.status());
     throw py::stop_iteration();
   }
-  return py::cast(BatchView(session.shared_batch()));
+  auto batch = session.shared_batch();
+  std::optional<OnDevice> there;
+  if (batch->on_device) {
+    auto device = value_of(session.device());
+    there = OnDevice{std::make_shared<const DeviceArrays>(value_of(device.batch())), device.info()};
+  }
+  return py::cast(BatchView(std::move(batch), std::move(there)));
 }
 
 void bind_sessions(py::module_& module) {

@@ -13,7 +13,7 @@ namespace troupe::gpu {
 class EmulatedDevice;
 
 /// Guarantees: an error of one call leaves the next ones alone, unless the device's state is lost
-/// Threads:    one at a time
+/// Threads:    one at a time; keep(): any
 /// `theirs` is a stream of the user program: a cudaStream_t, null for CUDA's default stream. Emulated devices
 /// run no work of others: null.
 class ProgramStream {
@@ -42,7 +42,7 @@ class ProgramStream {
   /// \errors cuda_failure
   virtual Status mean_of_one(std::span<float> values, float divisor) = 0;
   /// Keeps `what` until all that is in `theirs` now is done. Objects of earlier calls whose work is done are
-  /// released.
+  /// released. After an error nothing is kept, and the device has done all that it had.
   /// \errors as follow()
   virtual Status keep(std::shared_ptr<const void> what, void* theirs) = 0;
 };

@@ -18,6 +18,7 @@ NumPy is what the package needs; PyTorch and PyG are imported by what makes thei
 
 from troupe._arrays import Array
 from troupe._batch import Batch, Block, Edges, Links, Nodes, Walks
+from troupe._device import DeviceArray
 from troupe._embedding import Embedding
 from troupe._errors import Cancelled, Error
 from troupe._run import run
@@ -26,6 +27,6 @@ from troupe._session import EdgeType, Graph, LinkSeeds, NodeType, Rows, Seeds, S
 from troupe._tensor import Tensor
 
 __all__ = [
-    "Array", "Batch", "Block", "Cancelled", "EdgeType", "Edges", "Embedding", "Error", "Graph", "LinkSeeds", "Links",
-    "NodeType", "Nodes", "Rows", "Seeds", "Session", "Tensor", "Walks", "run", "seeded",
+    "Array", "Batch", "Block", "Cancelled", "DeviceArray", "EdgeType", "Edges", "Embedding", "Error", "Graph", "LinkSeeds",
+    "Links", "NodeType", "Nodes", "Rows", "Seeds", "Session", "Tensor", "Walks", "run", "seeded",
 ]  # fmt: skip

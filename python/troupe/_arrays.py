@@ -3,6 +3,7 @@
 import numpy
 
 from troupe import _troupe
+from troupe._device import DeviceArray
 
 
 class Array(numpy.ndarray):
@@ -22,8 +23,10 @@ class Array(numpy.ndarray):
 
 
 def array_of(values):
-    """A NumPy array over what the module gives; None stays None."""
-    return None if values is None else numpy.asarray(values).view(Array)
+    """A NumPy array over what the module gives, or an array on its device; None stays None."""
+    if values is None:
+        return None
+    return numpy.asarray(values).view(Array) if values.cuda is None else DeviceArray(values)
 
 
 def int64_of(values):
@@ -36,6 +39,8 @@ def int64_of(values):
 
 def column_of(values, is_bfloat16):
     """A named column. NumPy has no bfloat16: their words, which `to_pyg` gives PyTorch as what they are."""
+    if values.cuda is not None:
+        return DeviceArray(values, is_bfloat16)
     array = array_of(values)
     return array.view(Bfloat16Words) if is_bfloat16 else array
 

@@ -148,6 +148,8 @@ class Edges:
 class Batch:
     """One batch of a rank. Keep it, or any of its arrays, as long as you like: the memory stays.
 
+    With `troupe.run(…, device_batches=True)` the batch is in the memory of the rank's device as well: `on_device` has its
+    arrays there, and features of nodes, which are there alone.
     `nodes`, `original_ids`, `features` and `hop_end` are those of the seeds' node type, `edges` are by place; `nodes_of` and
     `edges_of` take a name or a place.
     """
@@ -163,6 +165,17 @@ class Batch:
         self.subgraph: str = view.subgraph  # "directional", "bidirectional", "induced"
         self.disjoint: bool = view.disjoint
         self.seed_type: int = view.seed_type
+        self.device: str = view.device  # where the arrays are: "cpu", "cuda:0", "emulated:0"
+
+    @functools.cached_property
+    def on_device(self) -> typing.Optional["Batch"]:
+        """The same batch with its arrays in the memory of the rank's device; None where it is in host memory alone.
+
+        Its arrays are DeviceArrays on a GPU, and Arrays on an emulated device. `hop_end`, `row_begin`, `index` and pairs of
+        walks are in host memory.
+        """
+        view = self._view.on_device
+        return None if view is None else Batch(view, self._graph)
 
     @functools.cached_property
     def _columns(self):
@@ -250,8 +263,9 @@ class Batch:
     def to_pyg(self):
         """The batch for PyTorch Geometric: `Data`, or `HeteroData` on a graph of several types; see docs/python.md.
 
-        Features, ids, labels and columns share the batch's memory; `edge_index` is new.
+        Features, ids, labels and columns share the batch's memory, that of its device where it is on one; `edge_index` is
+        new.
         """
         from troupe import _pyg
 
-        return _pyg.data_of(self, self._graph)
+        return _pyg.data_of(self.on_device or self, self._graph)

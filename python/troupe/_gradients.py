@@ -77,13 +77,16 @@ def _parameters(thing):
     return found
 
 
-def _flat(torch, tensors):
+def _flat(torch, tensors, device="cpu"):
+    """All numbers one after the other, on the device if all are there, else in host memory."""
     for tensor in tensors:
         if tensor.dtype != torch.float32:
             raise TypeError(f"expected float32, found {tensor.dtype}")
     if not tensors:
         return torch.zeros(0)
-    return torch.cat([tensor.detach().reshape(-1).cpu() for tensor in tensors])
+    if any(tensor.device != torch.device(device) for tensor in tensors):
+        device = "cpu"
+    return torch.cat([tensor.detach().reshape(-1).to(device) for tensor in tensors])
 
 
 def _reduce_torch(session, parameters, seeds, of_sum):
@@ -91,10 +94,10 @@ def _reduce_torch(session, parameters, seeds, of_sum):
 
     with torch.no_grad():
         learned = [p for p in parameters if p.requires_grad]
-        flat = _flat(torch, [torch.zeros_like(p) if p.grad is None else p.grad for p in learned])
+        flat = _flat(torch, [torch.zeros_like(p) if p.grad is None else p.grad for p in learned], session.device)
         if not of_sum:
             flat *= seeds
-        total = session.all_reduce_mean(flat.numpy(), seeds)
+        total = session.all_reduce_mean(flat if flat.is_cuda else flat.numpy(), seeds)
         for parameter, values in zip(learned, flat.split([p.numel() for p in learned])):
             if parameter.grad is None:
                 parameter.grad = torch.empty_like(parameter)

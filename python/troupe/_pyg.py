@@ -5,6 +5,7 @@ import torch
 from torch_geometric.data import Data, HeteroData
 
 from troupe._arrays import Bfloat16Words
+from troupe._device import DeviceArray
 
 # What PyTorch has no tensors of, or no arithmetic on: copied.
 _WIDER = {"uint16": numpy.int32, "uint32": numpy.int64, "uint64": numpy.int64}
@@ -12,12 +13,36 @@ _WIDER = {"uint16": numpy.int32, "uint32": numpy.int64, "uint64": numpy.int64}
 
 def tensor_of(array):
     """A tensor that shares the array's memory, where PyTorch has its element type."""
+    if isinstance(array, DeviceArray):
+        return _tensor_there(array)
     if isinstance(array, Bfloat16Words):
         return torch.from_dlpack(array.view(numpy.int16)).view(torch.bfloat16)
     if array.dtype == numpy.bool_:
         return torch.from_dlpack(array.view(numpy.uint8)).view(torch.bool)
     wider = _WIDER.get(array.dtype.name)
     return torch.from_dlpack(array if wider is None else array.astype(wider))
+
+
+def _tensor_there(array):
+    same = {"bool": torch.bool}.get(array.dtype.name)
+    wider = {"uint16": torch.int32, "uint32": torch.int64, "uint64": torch.int64}.get(array.dtype.name)
+    if array.is_bfloat16 or (same is None and wider is None):
+        return torch.from_dlpack(array)
+    words = torch.from_dlpack(_Words(array))
+    return words.view(same) if same else words.to(wider) & (2 ** (8 * array.dtype.itemsize) - 1 if wider != words.dtype else -1)
+
+
+class _Words:
+    """An array on a device with signed words in the place of elements that PyTorch does not take."""
+
+    def __init__(self, array):
+        self._array = array
+
+    def __dlpack__(self, *, stream=None, **_):
+        return self._array.capsule(stream, "integer")
+
+    def __dlpack_device__(self):
+        return self._array.__dlpack_device__()
 
 
 def data_of(batch, graph):
@@ -86,13 +111,24 @@ def _put_nodes(store, batch, of_type):
 
 
 def _put_edges(store, of_type):
-    _put(store, "edge_index", of_type.index)
+    if "edge_index" in store:
+        raise ValueError("to_pyg: a column has the name 'edge_index' of something else in the batch")
+    store["edge_index"] = _index_of(of_type)
     _put(store, "e_id", of_type.edge_ids)
     _put(store, "edge_attr", of_type.features)
     _put(store, "edge_weight", of_type.weights)
     _put(store, "edge_time", of_type.times)
     for name, array in of_type.columns.items():
         _put(store, name, array)
+
+
+def _index_of(of_type):
+    if not isinstance(of_type.sources, DeviceArray):
+        return tensor_of(of_type.index)
+    # Rows lie hop after hop, as the nodes that they are of: row r is that of node r.
+    counts = torch.from_dlpack(of_type.offsets).diff()
+    to = torch.repeat_interleave(counts, output_size=len(of_type))
+    return torch.stack([torch.from_dlpack(of_type.sources).long(), to])
 
 
 def _put_seeds(data, store, batch):
@@ -108,11 +144,14 @@ def _put_seeds(data, store, batch):
 def _put_links(data, links):
     """Positive links, then negative ones, as LinkNeighborLoader has them."""
     ends = [
-        numpy.concatenate([links.sources, links.negative_sources]),
-        numpy.concatenate([links.destinations, links.negative_destinations]),
+        torch.cat([tensor_of(positive), tensor_of(negative)]).long()
+        for positive, negative in (
+            (links.sources, links.negative_sources),
+            (links.destinations, links.negative_destinations),
+        )
     ]
-    data.edge_label_index = torch.from_numpy(numpy.stack(ends).astype(numpy.int64))
-    data.edge_label = torch.zeros(len(ends[0]))
+    data.edge_label_index = torch.stack(ends)
+    data.edge_label = torch.zeros(len(ends[0]), device=ends[0].device)
     data.edge_label[: len(links.sources)] = 1
     if links.labels is not None:
         data.link_label = tensor_of(links.labels)

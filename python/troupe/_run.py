@@ -9,7 +9,7 @@ from troupe._errors import Cancelled, Error
 from troupe._session import Session
 
 
-def run(train, job=None, *, set=None, resume=False, overwrite=False):
+def run(train, job=None, *, set=None, resume=False, overwrite=False, device_batches=False):
     """Calls `train(session)` once per rank that runs in this process, each on a thread of its own.
 
     Under `troupe run JOB -- python3 FILE` the job is that of the command, which `job` and the keywords do not change. Started
@@ -19,6 +19,8 @@ def run(train, job=None, *, set=None, resume=False, overwrite=False):
     set        {"train.epochs": 3, "sample.fanout": [5, 5]}: replaces values, as --set does
     resume     continues from the newest checkpoint, as --resume does
     overwrite  as --overwrite does
+    device_batches
+               batches are in the memory of the ranks' devices (Batch.on_device), where the job's cluster.device has some
 
     Returns when all ranks have returned. A rank that raises ends the run: its traceback is printed with its rank, calls of
     the other ranks raise Cancelled, and SystemExit is raised with the codes of `troupe --help`: 1 an exception, 2 usage,
@@ -33,7 +35,7 @@ def run(train, job=None, *, set=None, resume=False, overwrite=False):
     if not before.get("TROUPE_JOB") and not before.get("TROUPE_MEMBER") and job is not None:
         os.environ.update(_environment(job, set or {}, resume, overwrite))
     try:
-        code = _troupe.run(lambda handle: _rank(train, handle), sys.argv[:1] or ["python3"])
+        code = _troupe.run(lambda handle: _rank(train, handle), sys.argv[:1] or ["python3"], bool(device_batches))
     finally:
         for name in _VARIABLES:
             os.environ.pop(name, None)

@@ -9,7 +9,7 @@ _lock = threading.RLock()
 
 @contextlib.contextmanager
 def seeded(*numbers):
-    """Seeds the generators of PyTorch (CPU; only if it was imported) and NumPy with all the numbers, and puts them back.
+    """Seeds the generators of PyTorch (only if it was imported) and NumPy with all the numbers, and puts them back.
 
     Ranks that are simulated are threads of one process and share these generators. Inside `with troupe.seeded(session.seed,
     session.rank, session.global_step):` the others wait, so that initial weights and dropout have the same bits in every
@@ -23,12 +23,18 @@ def seeded(*numbers):
     with _lock:
         before = numpy.random.get_state()
         before_torch = torch.random.get_rng_state() if torch else None
+        cuda = torch.cuda if torch and torch.cuda.is_initialized() else None
+        before_cuda = cuda.get_rng_state_all() if cuda else None
         numpy.random.seed(int(seed[0]))
         if torch:
             torch.random.default_generator.manual_seed(int(seed[0]) << 31 ^ int(seed[1]))
+        if cuda:
+            cuda.manual_seed_all(int(seed[0]) << 31 ^ int(seed[1]))
         try:
             yield
         finally:
             numpy.random.set_state(before)
             if torch:
                 torch.random.set_rng_state(before_torch)
+            if cuda:
+                cuda.set_rng_state_all(before_cuda)

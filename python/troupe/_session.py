@@ -4,7 +4,7 @@ import typing
 
 import numpy
 
-from troupe import _gradients, _state
+from troupe import _device, _gradients, _state
 from troupe._arrays import Array, array_of, column_of, int64_of
 from troupe._batch import Batch
 from troupe._embedding import Embedding
@@ -133,6 +133,7 @@ class Session:
         self.local_rank: int = handle.local_rank  # among the ranks of its host, from 0
         self.local_world: int = handle.local_world  # ranks of its host
         self.devices: list = handle.devices  # ["cuda:0"], as torch.device takes it, or ["emulated:0"]; empty on a CPU
+        self.device: str = next((d for d in self.devices if d.startswith("cuda")), "cpu")  # for torch.device
         self.columns: int = handle.columns  # of the features of the seeds' type; 0: none
         self.classes: int = handle.classes  # or columns of targets; 0: none
         self.seed: int = handle.seed  # of the job
@@ -311,12 +312,22 @@ class Session:
     # ---- all ranks together ----
 
     def all_reduce(self, values):
-        """Replaces a float32 array by its sum over the ranks, added in rank order. In place; must have no gaps."""
-        self._handle.all_reduce(values)
+        """Replaces a float32 array by its sum over the ranks, added in rank order. In place; must have no gaps.
+
+        values  a NumPy array, or an array in the memory of the rank's CUDA device (of PyTorch, CuPy, …), which stays there
+        """
+        there = _device.vector_of(values)
+        if there is None:
+            self._handle.all_reduce(values)
+        else:
+            self._handle.all_reduce_there(*there)
 
     def all_reduce_mean(self, values, weight) -> int:
         """As all_reduce, divided by the sum of the ranks' weights, which is returned. Rank with weight 0: adds nothing."""
-        return self._handle.all_reduce_mean(values, weight)
+        there = _device.vector_of(values)
+        if there is None:
+            return self._handle.all_reduce_mean(values, weight)
+        return self._handle.all_reduce_mean_there(*there, weight)
 
     def all_reduce_gradients(self, gradients, *, seeds=None, of_sum=False) -> int:
         """Replaces gradients by those of the mean over all ranks' seeds, added in rank order: the same bits on every rank.
