@@ -39,7 +39,7 @@ def accuracy(session, model, role):
     counts = torch.zeros(2)  # right, all
     nodes = session.seeds(role).nodes
     for first in range(0, len(nodes), 250):
-        data = session.sample_neighbors(nodes[first : first + 250], [-1, -1], with_rows=True).to_pyg()
+        data = session.sample_neighbors(nodes[first : first + 250], [-1, -1], with_rows=True).to_pyg().to(session.device)
         right = model(data).argmax(dim=1) == data.y
         counts += torch.tensor([right.sum(), len(right)])
     session.all_reduce(counts.numpy())
@@ -49,7 +49,7 @@ def accuracy(session, model, role):
 
 def train(session):
     with troupe.seeded(session.seed):
-        model = Sage(session.columns, session.classes)
+        model = Sage(session.columns, session.classes).to(session.device)
     optimizer = torch.optim.Adam(model.parameters(), lr=0.01, weight_decay=5e-4)
     best = np.zeros(2)  # valid accuracy, and the test accuracy of that epoch
     session.keep(model=model, optimizer=optimizer, best=best)
@@ -69,10 +69,11 @@ def train(session):
         if session.rank == 0:
             print(f"epoch {e + 1}: valid accuracy {valid:.4f}")
     if session.rank == 0:
-        weights = b"".join(p.detach().numpy().tobytes() for p in model.parameters())
+        weights = b"".join(p.detach().cpu().numpy().tobytes() for p in model.parameters())
         print(f"test accuracy {best[1]:.4f}")
         print(f"weights {hashlib.md5(weights).hexdigest()}")
 
 
 if __name__ == "__main__":
-    troupe.run(train, os.path.join(os.path.dirname(os.path.abspath(__file__)), "cora.json"))
+    job = os.path.join(os.path.dirname(os.path.abspath(__file__)), "cora.json")
+    troupe.run(train, job, device_batches=True)  # on GPUs, where the job's cluster.device says so

@@ -2,6 +2,7 @@
 
 import gc
 import os
+import types
 import unittest
 
 import numpy as np
@@ -145,6 +146,69 @@ class DeviceBatches(support.Scratch):
         settings = {"output": self.output(), "cluster.device": "emulated:1"}
         troupe.run(train, CORA, set=settings, device_batches=True)
         self.assertEqual(digests, [CORA_DIGEST] * 2)
+
+    def test_vectors_in_the_memory_of_devices_are_summed_there(self):
+        given, sums = {}, {}
+
+        class There:
+            """What PyTorch's tensors and CuPy's arrays say of themselves, of the memory of a batch on an emulated device."""
+
+            def __init__(self, array, **other):
+                facts = {"typestr": "<f4", "shape": (10, 10), "data": (array.ctypes.data, False), "version": 3}
+                self.__cuda_array_interface__ = {**facts, **other}
+
+        def train(session):
+            for batch in session.epoch(0):
+                if batch.number >= session.world:
+                    continue
+                x = batch.on_device.features
+                given[session.rank] = np.array(x.reshape(-1)[:100])
+                self.assertIsNone(session.all_reduce(There(x)))
+                sums[session.rank] = np.array(x.reshape(-1)[:100])
+                self.assertEqual(session.all_reduce_mean(There(x), 1 + session.rank), 3)
+                np.testing.assert_array_equal(x.reshape(-1)[:100], np.float32(2) * sums[session.rank] / np.float32(3))
+                for other, text in (
+                    ({"typestr": "<f8"}, "expected an array of float32"),
+                    ({"strides": (8, 4)}, "without gaps"),
+                    ({"data": (x.ctypes.data, True)}, "that can be written"),
+                ):
+                    with self.assertRaisesRegex(TypeError, text):
+                        session.all_reduce(There(x, **other))
+
+        settings = {"cluster.device": "emulated:1", "output": self.output(), "digest": "off"}
+        troupe.run(train, CORA, set=settings, device_batches=True)
+        np.testing.assert_array_equal(sums[0], given[0] + given[1])
+        np.testing.assert_array_equal(sums[1], sums[0])
+
+    def test_memory_of_the_host_is_not_a_devices(self):
+        here = np.zeros(4, np.float32)
+        facts = {"typestr": "<f4", "shape": (4,), "data": (here.ctypes.data, False), "version": 3}
+
+        def train(session):
+            values = types.SimpleNamespace(__cuda_array_interface__=facts)
+            with self.assertRaisesRegex(troupe.Error, "which is the host's") as raised:
+                session.all_reduce(values)
+            self.assertEqual(raised.exception.code, "invalid_argument")
+            raise raised.exception
+
+        with self.assertRaises(SystemExit) as ended:
+            troupe.run(train, CORA, set={"cluster.device": "emulated:1", "output": self.output()})
+        self.assertEqual(ended.exception.code, 2)
+
+
+class DeviceArrays(unittest.TestCase):
+    """What arrays on a GPU say of themselves; torch_device_test.py has real ones."""
+
+    def test_facts_and_refusals(self):
+        array = troupe.DeviceArray(types.SimpleNamespace(shape=[5, 3], format="f", cuda=1))
+        self.assertEqual((array.shape, array.dtype, array.device, len(array)), ((5, 3), np.float32, "cuda:1", 5))
+        self.assertEqual(array.__dlpack_device__(), (2, 1))
+        self.assertEqual(repr(array), "DeviceArray(shape=(5, 3), dtype=float32, device='cuda:1')")
+        for refused in ({"copy": True}, {"dl_device": (1, 0)}):
+            with self.assertRaisesRegex(BufferError, "expected to share memory of cuda:1"):
+                array.__dlpack__(**refused)
+        words = troupe.DeviceArray(types.SimpleNamespace(shape=[2], format="H", cuda=0), is_bfloat16=True)
+        self.assertEqual(repr(words), "DeviceArray(shape=(2,), dtype=bfloat16, device='cuda:0')")
 
 
 if __name__ == "__main__":

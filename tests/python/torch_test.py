@@ -260,7 +260,8 @@ class Examples(support.Scratch):
         self.assertEqual(stopped.end(120), 130, stopped.text())
         resumed = run_words(*self.words("stopped", "--resume", **local), timeout=300)
         simulated = run_words(*self.words("simulated"), timeout=300)
-        for other in (resumed, simulated):
+        there = run_words(*self.words("there", cluster__device="emulated:1"), timeout=300)
+        for other in (resumed, simulated, there):
             self.assertEqual(other.returncode, 0, other.stdout + other.stderr)
             for word in ("weights", "test accuracy", "batches", "epoch 30:"):
                 self.assertEqual(line_of(other.stdout, word), line_of(whole.stdout, word))

@@ -2,6 +2,7 @@
 // whichever way vectors go.
 #include "launcher/session_device.hpp"
 
+#include "gpu/run/program_stream.hpp"
 #include "tests/sim/link_files.hpp"
 #include "tests/sim/session_support.hpp"
 
@@ -10,6 +11,7 @@
 #include <cstring>
 #include <mutex>
 #include <random>
+#include <thread>
 
 namespace troupe {
 namespace {
@@ -190,6 +192,74 @@ TEST_F(SessionsOnDevices, ArraysOutliveTheirTurn) {
         return session.status();
       });
   EXPECT_OK(ran.status);
+}
+
+/// A stream that notes what is kept, and for which stream.
+class NotingStream final : public gpu::ProgramStream {
+ public:
+  Result<std::shared_ptr<void>> memory(std::size_t /*size_bytes*/) override {
+    return Error(Errc::unimplemented, "memory");
+  }
+  Status check(const void* /*at*/, std::size_t /*size_bytes*/) override { return ok_status(); }
+  Status upload(const void* /*host*/, void* /*to*/, std::size_t /*size_bytes*/) override {
+    return ok_status();
+  }
+  Status download(const void* /*from*/, void* /*host*/, std::size_t /*size_bytes*/) override {
+    return ok_status();
+  }
+  Status follow(void* /*theirs*/) override { return ok_status(); }
+  Status zero(std::span<float> /*values*/) override { return ok_status(); }
+  Status mean_of_one(std::span<float> /*values*/, float /*divisor*/) override {
+    return ok_status();
+  }
+  Status keep(std::shared_ptr<const void> what, void* theirs) override {
+    kept.emplace_back(std::move(what), theirs);
+    return ok_status();
+  }
+
+  std::vector<std::pair<std::shared_ptr<const void>, void*>> kept;
+};
+
+TEST(OwnersOfDeviceArrays, KeepTheBatchForTheirStreamWhenTheLastCopyEnds) {
+  const auto stream = std::make_shared<NotingStream>();
+  auto batch = std::make_shared<const Batch>();
+  const std::weak_ptr<const Batch> watched = batch;
+  int theirs = 0;
+  auto owner = DeviceArrays(std::move(batch), stream).owner(&theirs);
+  auto copy = owner;
+  EXPECT_FALSE(watched.expired()) << "the arrays have gone, an owner has not";
+
+  owner.reset();
+  EXPECT_TRUE(stream->kept.empty());
+  std::thread([&] { copy.reset(); }).join();
+  ASSERT_EQ(stream->kept.size(), 1U);
+  EXPECT_EQ(stream->kept[0].second, &theirs);
+  EXPECT_EQ(stream->kept[0].first, watched.lock());
+  stream->kept.clear();
+  EXPECT_TRUE(watched.expired()) << "nothing else holds the batch";
+}
+
+TEST_F(SessionsOnDevices, OwnersOutliveTheirRun) {
+  std::shared_ptr<const void> owner;
+  std::vector<float> copy;
+  ConstMatrix rows;
+  const auto ran =
+      run_there(with(one_host, {"cluster.device=emulated:1"}), [&](Session& session) -> Status {
+        TROUPE_ASSIGN_OR_RETURN(auto device, session.device());
+        for (const Batch& batch : session.epoch(0)) {
+          TROUPE_ASSIGN_OR_RETURN(const auto there, device.batch());
+          if (!owner && !batch.labels.empty()) {
+            owner = there.owner();
+            rows = there.features();
+            copy.assign(rows.data, rows.data + rows.size());
+          }
+        }
+        return session.status();
+      });
+  EXPECT_OK(ran.status);
+  ASSERT_TRUE(owner);
+  EXPECT_TRUE(std::ranges::equal(std::span(rows.data, rows.size()), copy));
+  owner.reset();
 }
 
 // ---- who and where ----
