@@ -52,7 +52,7 @@ foreach(file IN LISTS files)
       if(target_rank EQUAL -1)
         problem("\"${target}\" does not start at a room of the design")
       elseif(room STREQUAL "python" AND target MATCHES "^(actors|gpu)/|^launcher/" AND
-             NOT target MATCHES "^launcher/(session|store)[.]hpp$")
+             NOT target MATCHES "^launcher/(session|session_device|store)[.]hpp$")
         problem("\"${target}\" is not installed: python/ stands on what programs of users have")
       elseif(target_rank GREATER rank)
         problem("\"${target}\" points upwards, from ${room} to ${target_room}")

@@ -1,4 +1,5 @@
-# find_package(troupe REQUIRED), then target_link_libraries(my_trainer PRIVATE troupe::troupe). See docs/embedding.md.
+# find_package(troupe REQUIRED), then target_link_libraries(my_trainer PRIVATE troupe::troupe); with the component "cuda"
+# programs run on GPUs, too. See docs/embedding.md.
 include(CMakeFindDependencyMacro)
 find_dependency(Threads)
 find_dependency(fmt)
@@ -22,9 +23,30 @@ foreach(name IN LISTS troupe_names)
   list(APPEND troupe_libraries ${TROUPE_${name}_LIBRARY})
 endforeach()
 
+set(troupe_devices troupe::without_cuda)
+if("cuda" IN_LIST troupe_FIND_COMPONENTS)
+  set(troupe_cuda_FOUND FALSE)
+  if(@TROUPE_CUDA_COMPILER_FOUND@)
+    find_package(CUDAToolkit 13 QUIET)
+    set(troupe_cuda_FOUND ${CUDAToolkit_FOUND})
+    set(troupe_cuda_missing "expected the runtime of CUDA 13, found none; try: -DCUDAToolkit_ROOT=FOLDER")
+  else()
+    set(troupe_cuda_missing "expected a Troupe with code for GPUs, this one was built without: @TROUPE_CUDA_SKIPPED@")
+  endif()
+  if(troupe_cuda_FOUND)
+    set(troupe_devices troupe::cuda CUDA::cudart_static)
+  elseif(troupe_FIND_REQUIRED_cuda)
+    set(troupe_FOUND FALSE)
+    set(troupe_NOT_FOUND_MESSAGE "${troupe_cuda_missing}")
+    return()
+  endif()
+endif()
+
 if(NOT TARGET troupe::dependencies)
+  add_library(troupe::devices INTERFACE IMPORTED)
   add_library(troupe::dependencies INTERFACE IMPORTED)
   target_link_libraries(troupe::dependencies INTERFACE
     ${troupe_libraries} fmt::fmt OpenSSL::SSL OpenSSL::Crypto OpenMP::OpenMP_CXX Threads::Threads)
 endif()
+set_target_properties(troupe::devices PROPERTIES INTERFACE_LINK_LIBRARIES "${troupe_devices}")
 include(${CMAKE_CURRENT_LIST_DIR}/troupeTargets.cmake)

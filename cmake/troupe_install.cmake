@@ -1,11 +1,10 @@
-# What `cmake --install` puts in place for programs that train by themselves (docs/embedding.md): one static library with
-# all rooms in it, the headers that <troupe/session.hpp>, <troupe/session_device.hpp>, <troupe/store.hpp> and
+# What `cmake --install` puts in place for programs that train by themselves (docs/embedding.md): a static library with
+# all rooms in it, one with or without CUDA, the headers that <troupe/session.hpp>, <troupe/session_device.hpp>, <troupe/store.hpp> and
 # <troupe/model.hpp> need, and a package for find_package(troupe).
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
-# Users' programs need no CUDA to link; they have the emulated device.
-set(objects_of_library $<TARGET_OBJECTS:troupe_build_id> $<TARGET_OBJECTS:troupe_without_cuda>)
+set(objects_of_library $<TARGET_OBJECTS:troupe_build_id>)
 set(rooms_of_library base net graph data generate partition sample feature wire nn job run gpu actors launcher schema)
 foreach(room IN LISTS rooms_of_library)
   get_target_property(type troupe_${room} TYPE)
@@ -26,9 +25,22 @@ set(headers ${CMAKE_INSTALL_INCLUDEDIR}/troupe)
 target_include_directories(troupe_library INTERFACE
   $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}> $<INSTALL_INTERFACE:${headers}>)
 target_link_libraries(troupe_library INTERFACE
-  $<INSTALL_INTERFACE:troupe::dependencies>)  # troupeConfig.cmake finds them
-
+  $<INSTALL_INTERFACE:troupe::devices> $<INSTALL_INTERFACE:troupe::dependencies>)  # of troupeConfig.cmake
 install(TARGETS troupe_library EXPORT troupe ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+
+# troupe_library_of_devices(NAME TARGET): what troupe::devices is one of. A program needs no CUDA to link: without the
+# component "cuda" it has emulated devices alone.
+function(troupe_library_of_devices name target)
+  set(library troupe_library_${name})
+  add_library(${library} STATIC $<TARGET_OBJECTS:${target}>)
+  set_target_properties(${library} PROPERTIES OUTPUT_NAME troupe_${name} EXPORT_NAME ${name} LINKER_LANGUAGE CXX)
+  target_link_libraries(${library} INTERFACE $<INSTALL_INTERFACE:troupe::troupe>)  # whose functions it calls
+  install(TARGETS ${library} EXPORT troupe ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+endfunction()
+troupe_library_of_devices(without_cuda troupe_without_cuda)
+if(TROUPE_CUDA_COMPILER_FOUND)
+  troupe_library_of_devices(cuda troupe_gpu_cuda)
+endif()
 foreach(name session_device store model)
   install(FILES ${PROJECT_SOURCE_DIR}/launcher/${name}.hpp DESTINATION ${headers})
 endforeach()

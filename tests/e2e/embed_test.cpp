@@ -13,6 +13,7 @@
 #include <iterator>
 #include <memory>
 #include <optional>
+#include <string_view>
 
 namespace troupe {
 namespace {
@@ -113,6 +114,53 @@ TEST_F(Embed, OnDevicesItsWeightsHaveTheSameBits) {
   EXPECT_TRUE(without.err.starts_with("troupe: rank 0: expected a device, found a CPU\n") ||
               without.err.starts_with("troupe: rank 1: expected a device, found a CPU\n"))
       << without.err;
+}
+
+/// device_trainer with the package's component "cuda".
+class EmbedWithCuda : public Embed {
+ protected:
+  ProcessResult configure(const Words& options) const {
+    Words words = {TROUPE_CMAKE,
+                   "-S",
+                   std::string(TROUPE_SOURCE_DIR) + "/examples/embed",
+                   "-B",
+                   output("build"),
+                   "-DCMAKE_PREFIX_PATH=" + built() + "/installed",
+                   "-DWITH_CUDA=ON"};
+    words.insert(words.end(), options.begin(), options.end());
+    return run(words);
+  }
+  ProcessResult train(const std::string& device) const {
+    return run(command(device, {"--set", "cluster.device=" + device, "--set", "train.epochs=2",
+                                "--", output("build") + "/device_trainer"}));
+  }
+  static constexpr std::string_view cuda_root = TROUPE_CUDA_ROOT;
+};
+
+TEST_F(EmbedWithCuda, AProgramHasGpusBesideEmulatedDevicesAndStartsWithoutADriver) {
+  if (cuda_root.empty()) {
+    GTEST_SKIP() << "built without a CUDA compiler";
+  }
+  const auto configured = configure({"-DCUDAToolkit_ROOT=" + std::string(cuda_root)});
+  ASSERT_EQ(configured.exit_code, 0) << configured.out << configured.err;
+  const auto made = run({TROUPE_CMAKE, "--build", output("build"), "--target", "device_trainer"});
+  ASSERT_EQ(made.exit_code, 0) << made.out << made.err;
+  const auto emulated = train("emulated:1");
+  EXPECT_EQ(emulated.exit_code, 0) << emulated.err;
+  const auto on_gpu = train("cuda");
+  EXPECT_NE(on_gpu.exit_code, 0);
+  const bool no_gpu = on_gpu.err.find("CUDA devices: expected ") != std::string::npos;
+  EXPECT_TRUE(no_gpu || on_gpu.err.find("kernels of this example:") != std::string::npos)
+      << on_gpu.err;
+}
+
+TEST_F(EmbedWithCuda, WhatIsMissingIsSaidWhenItIsConfigured) {
+  const auto configured = configure({"-DCMAKE_DISABLE_FIND_PACKAGE_CUDAToolkit=ON"});
+  EXPECT_NE(configured.exit_code, 0);
+  EXPECT_NE(configured.err.find(cuda_root.empty() ? "expected a Troupe with code for GPUs"
+                                                  : "expected the runtime of CUDA 13, found none"),
+            std::string::npos)
+      << configured.err;
 }
 
 TEST_F(Embed, WhatProcessesPrintIsKeptByProcess) {
