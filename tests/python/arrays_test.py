@@ -111,11 +111,7 @@ class Batches(support.Scratch):
 
     def test_links(self):
         store = self.path("links-store")
-        made = support.run_words(
-            support.PROGRAM, "import", "--edge-split", "0.8,0.1,0.1", os.path.join(support.SOURCE, "examples/data/cora"), store
-        )
-        self.assertEqual(made.returncode, 0, made.stderr)
-        job = os.path.join(support.SOURCE, "examples", "links", "cora.json")
+        job = support.write_links(store)
         changes = {"dataset__path": store, "sample__batch_size": 2048, "features__collect": False}
         folder = write_batches(job, self.path("links"), **changes)
 

@@ -1,7 +1,6 @@
 """Batches in the memory of the ranks' devices: emulated ones, whose memory is the host's."""
 
 import gc
-import os
 import types
 import unittest
 
@@ -97,11 +96,7 @@ class DeviceBatches(support.Scratch):
 
     def test_links(self):
         store = self.path("links-store")
-        made = support.run_words(
-            support.PROGRAM, "import", "--edge-split", "0.8,0.1,0.1", os.path.join(support.SOURCE, "examples/data/cora"), store
-        )
-        self.assertEqual(made.returncode, 0, made.stderr)
-        job = os.path.join(support.SOURCE, "examples", "links", "cora.json")
+        job = support.write_links(store)
         there, here = self.compare(job, dataset__path=store, sample__batch_size=2048)
         for number, batch in there.items():
             for name in ("sources", "destinations", "negative_sources", "negative_destinations"):

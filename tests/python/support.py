@@ -173,6 +173,14 @@ def write_toy(folder, users=60, items=40):
     return os.path.join(folder, "job.json"), arrays
 
 
+def write_links(store):
+    """Cora with a split of its edges, imported into `store`. Returns the job of the example of links."""
+    cora = os.path.join(SOURCE, "examples", "data", "cora")
+    done = run_words(PROGRAM, "import", "--edge-split", "0.8,0.1,0.1", cora, store)
+    assert done.returncode == 0, done.stderr
+    return os.path.join(SOURCE, "examples", "links", "cora.json")
+
+
 def write_batches(job, out, **changes):
     """The batches of epoch 1 as `troupe batches` writes them. Returns its output folder."""
     settings = {key.replace("__", "."): json.dumps(value) for key, value in changes.items()}

@@ -97,10 +97,7 @@ class OnEmulatedDevice(support.Scratch):
 
     def test_links(self):
         store = self.path("links-store")
-        cora = os.path.join(support.SOURCE, "examples", "data", "cora")
-        made = support.run_words(support.PROGRAM, "import", "--edge-split", "0.8,0.1,0.1", cora, store)
-        self.assertEqual(made.returncode, 0, made.stderr)
-        job = os.path.join(support.SOURCE, "examples", "links", "cora.json")
+        job = support.write_links(store)
         self.compare(job, dataset__path=store, sample__batch_size=2048)
 
     def test_gradients_have_the_bits_of_host_memory(self):

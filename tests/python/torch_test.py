@@ -141,9 +141,7 @@ class Torch(support.Scratch):
 
         self.collect(CORA, disjoint, sample__disjoint=True)
         store = self.path("links-store")
-        cora = os.path.join(support.SOURCE, "examples", "data", "cora")
-        made = run_words(PROGRAM, "import", "--edge-split", "0.8,0.1,0.1", cora, store)
-        self.assertEqual(made.returncode, 0, made.stderr)
+        job = support.write_links(store)
 
         def links(_, batch):
             data = batch.to_pyg()
@@ -152,7 +150,6 @@ class Torch(support.Scratch):
             self.assertEqual(data.edge_label_index.shape, (2, 3 * positives))
             self.assertEqual(data.edge_label_index[0, :positives].tolist(), batch.links.sources.tolist())
 
-        job = os.path.join(support.SOURCE, "examples", "links", "cora.json")
         self.collect(job, links, output=self.output() + "-links", dataset__path=store, sample__batch_size=4096, features__collect=False)
 
     def test_what_has_no_such_form_is_refused(self):
