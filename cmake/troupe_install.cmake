@@ -35,6 +35,7 @@ function(troupe_library_of_devices name target)
   add_library(${library} STATIC $<TARGET_OBJECTS:${target}>)
   set_target_properties(${library} PROPERTIES OUTPUT_NAME troupe_${name} EXPORT_NAME ${name} LINKER_LANGUAGE CXX)
   target_link_libraries(${library} INTERFACE $<INSTALL_INTERFACE:troupe::troupe>)  # whose functions it calls
+  add_dependencies(troupe_library ${library})  # which stands for all that is installed
   install(TARGETS ${library} EXPORT troupe ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 endfunction()
 troupe_library_of_devices(without_cuda troupe_without_cuda)

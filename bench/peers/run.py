@@ -392,7 +392,7 @@ class Bench:
             systems,
             {**dict.fromkeys(systems, settings), "glt": glt},
             peer,
-            self.settings([[1, 1, 2], [8, 1, 2], [8, 2, 2]], [[1, 1, 1], [8, 1, 1]]),
+            self.settings([[1, 1, 2], [4, 1, 2], [8, 1, 2], [8, 2, 2]], [[1, 1, 1], [8, 1, 1]]),
             ours,
             graph=self.data.graph,
             features=features,

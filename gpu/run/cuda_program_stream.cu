@@ -13,6 +13,40 @@
 namespace troupe::gpu {
 namespace {
 
+/// A function of the driver; null: there is none.
+template <class Function>
+Function* driver_function(const char* name) {
+  void* found = nullptr;
+  cudaDriverEntryPointQueryResult how{};
+  constexpr unsigned since = 12000;
+  const auto error = cudaGetDriverEntryPointByVersion(name, &found, since, cudaEnableDefault, &how);
+  return error == cudaSuccess && how == cudaDriverEntryPointSuccess
+             ? reinterpret_cast<Function*>(found)
+             : nullptr;
+}
+
+/// Gives the calling thread back the context that it had, also none: threads of the user program do not know that
+/// something of ours ends on them. cudaSetDevice() instead would make a context on the device that it names.
+class ContextOfThread {
+ public:
+  ContextOfThread() {
+    static auto* const get = driver_function<int(void**)>("cuCtxGetCurrent");
+    known_ = get != nullptr && get(&context_) == 0;
+  }
+  ContextOfThread(const ContextOfThread&) = delete;
+  ContextOfThread& operator=(const ContextOfThread&) = delete;
+  ~ContextOfThread() {
+    static auto* const set = driver_function<int(void*)>("cuCtxSetCurrent");
+    if (known_ && set != nullptr) {
+      set(context_);
+    }
+  }
+
+ private:
+  void* context_ = nullptr;
+  bool known_ = false;
+};
+
 class CudaProgramStream final : public StreamForProgram<CudaStream> {
  public:
   CudaProgramStream(int device, CudaStream stream)
@@ -49,6 +83,7 @@ class CudaProgramStream final : public StreamForProgram<CudaStream> {
     return on.failed() ? on.finish() : ok_status();
   }
   Status keep(std::shared_ptr<const void> what, void* theirs) override {
+    const ContextOfThread back;
     CudaStream on = on_;
     auto event = recorded(on, theirs);
     if (!event) {
