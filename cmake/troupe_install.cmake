@@ -1,6 +1,6 @@
 # What `cmake --install` puts in place for programs that train by themselves (docs/embedding.md): a static library with
-# all rooms in it, one with or without CUDA, the headers that <troupe/session.hpp>, <troupe/session_device.hpp>, <troupe/store.hpp> and
-# <troupe/model.hpp> need, and a package for find_package(troupe).
+# all rooms in it, one of CUDA devices or one without them, the headers that <troupe/session.hpp>,
+# <troupe/session_device.hpp>, <troupe/store.hpp> and <troupe/model.hpp> need, and a package for find_package(troupe).
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 

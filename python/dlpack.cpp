@@ -104,8 +104,8 @@ Element element_of(const std::string& format, py::ssize_t item_bytes) {
 }
 
 /// \param strides  in bytes
-template <class Kept, class Shape>
-py::capsule capsule_of(std::unique_ptr<Kept> kept, Tensor tensor, py::ssize_t item_bytes,
+template <class OfArray, class Shape>
+py::capsule capsule_of(std::unique_ptr<OfArray> kept, Tensor tensor, py::ssize_t item_bytes,
                        const Shape& shape, const Shape& strides, void (*end)(ManagedTensor*)) {
   kept->shape.assign(shape.begin(), shape.end());
   for (const auto stride : strides) {

@@ -11,9 +11,9 @@ namespace {
 
 Error built_without_cuda() {
   return {Errc::unimplemented,
-          "CUDA devices: this program was built without a CUDA compiler; try: ./bootstrap cuda, "
-          "then build again (a "
-          "program of your own: find_package(troupe COMPONENTS cuda)); or the device \"cpu\""};
+          "CUDA devices: this program was built without a CUDA compiler; try: "
+          "./bootstrap cuda, then build again (a program of your own: "
+          "find_package(troupe COMPONENTS cuda)); or the device \"cpu\""};
 }
 
 }  // namespace
