@@ -446,6 +446,22 @@ class Bench:
             raise Failed(f"{counts}: {needed[0]}")
         return counts + (f"; {skipped[0].split(': ', 1)[1]}" if skipped else "")
 
+    def python(self):
+        """PyTorch on batches in the device's memory."""
+        built = not os.path.isdir(os.path.join(ROOT, "bin"))
+        package = os.path.join(self.arguments.build if built else ROOT, "python")
+        if not os.path.isdir(package):
+            raise NotRun("the Python package is not in the bundle: PYTHON=… bench/gpu_bundle.sh")
+        more = {"PYTHONPATH": package, "TROUPE_PROGRAM": self.programs["troupe"], "TROUPE_SOURCE_DIR": ROOT}
+        try:
+            self.output([sys.executable, "-c", "import troupe, torch, torch_geometric"], 60, **more)
+        except Failed as reason:
+            raise NotRun(f"{sys.executable}: {last_line(reason.output)}")
+        tests = os.path.join(ROOT, "tests", "python")
+        command = [sys.executable, "-B", os.path.join(tests, "run_tests.py"), os.path.join(tests, "torch_device_test.py")]
+        text = self.output(command + ["OnEmulatedDevice" if self.emulated else "OnGpu"], 150, **more)
+        return next(line for line in text.splitlines() if line.startswith("Ran "))
+
     def sanitizer(self):
         if self.emulated:
             raise NotRun("an emulated device has none; the asan and tsan presets run the same tests")
@@ -492,6 +508,7 @@ class Bench:
         self.item("exact inference", self.exact)
         self.item("ranks of one device", self.ranks)
         self.item("kill -9 and --resume", self.kill_and_resume)
+        self.item("Python", self.python)
         self.item("compute-sanitizer", self.sanitizer)
         self.item("several GPUs", self.several)
 
