@@ -70,12 +70,12 @@ struct caf::allowed_unsafe_message_type<troupe::Ref<T>> : std::true_type {};
 template <class Base, class T>
 class caf::detail::tuple_vals_impl<Base, troupe::Ref<T>> : public Base {
  public:
-  using super = message_data;
-  using data_type = std::tuple<troupe::Ref<T>>;
+  using super = message_data;                    // NOLINT(*-naming): CAF's name
+  using data_type = std::tuple<troupe::Ref<T>>;  // NOLINT(*-naming): CAF's name
 
   tuple_vals_impl(const tuple_vals_impl&) = default;
   template <class... Us>
-  tuple_vals_impl(Us&&... xs) : data_(std::forward<Us>(xs)...) {}
+  tuple_vals_impl(Us&&... xs) : data_(std::forward<Us>(xs)...) {}  // NOLINT(*-explicit-*)
 
   data_type& data() { return data_; }
   const data_type& data() const { return data_; }

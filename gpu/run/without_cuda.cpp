@@ -1,4 +1,5 @@
 // In place of the .cu files where there is no CUDA compiler.
+// NOLINTBEGIN(performance-unnecessary-value-param): parameters of the functions there
 #include "gpu/comm/cuda_means.hpp"
 #include "gpu/feature/device_rows.hpp"
 #include "gpu/nn/cuda_block_ops.hpp"
@@ -74,3 +75,4 @@ Result<std::unique_ptr<DeviceRowSource>> make_cuda_row_source(
 }
 
 }  // namespace troupe::gpu
+// NOLINTEND(performance-unnecessary-value-param)

@@ -23,7 +23,7 @@ class OnceFunction<void(Arguments...)> {
   template <class F>
   requires(!std::is_same_v<std::remove_cvref_t<F>, OnceFunction> &&
            std::is_invocable_v<std::remove_cvref_t<F>&, Arguments...>)
-      OnceFunction(F&& f) {  // NOLINT(google-explicit-constructor): as std::function
+      OnceFunction(F&& f) {  // NOLINT(*-explicit-*,bugprone-*): as std::function
     using Held = std::remove_cvref_t<F>;
     if constexpr (fits<Held>) {
       ::new (place()) Held(std::forward<F>(f));

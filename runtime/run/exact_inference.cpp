@@ -189,7 +189,8 @@ void ExactInference::begin_inputs() {
   make_outputs(inputs);
   for (auto& block : input_blocks(host_.parts, *options_.tables, stage().in_cols, options_.decoders,
                                   options_.block_bytes)) {
-    left_.push_back({.output = {}, .nodes = block.nodes, .input = std::move(block)});
+    const auto nodes = block.nodes;
+    left_.push_back({.output = {}, .nodes = nodes, .input = std::move(block)});
   }
 }
 

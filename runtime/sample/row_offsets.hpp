@@ -39,13 +39,13 @@ class RowOffsets {
  public:
   using value_type = std::uint32_t;
   using Dense = PooledVector<std::uint32_t>;
-  using const_iterator = Dense::const_iterator;
+  using const_iterator = Dense::const_iterator;  // NOLINT(*-naming): as vector's
 
   RowOffsets() = default;
   RowOffsets(std::initializer_list<std::uint32_t> offsets) : dense_(offsets) {}
   RowOffsets(Dense offsets) : dense_(std::move(offsets)) {}  // NOLINT(*-explicit-*)
-  RowOffsets(const std::vector<std::uint32_t>& offsets)
-      : dense_(offsets) {}  // NOLINT(*-explicit-*)
+  RowOffsets(const std::vector<std::uint32_t>& offsets)      // NOLINT(*-explicit-*)
+      : dense_(offsets) {}
   /// \requires all rows of `listed` are below `rows`
   RowOffsets(std::uint32_t rows, ListedRows listed)
       : sparse_(std::make_shared<const Sparse>(rows, std::move(listed))) {}

@@ -72,7 +72,7 @@ SeedShares local_split_of_groups(std::span<const LinkGroup> groups, std::span<co
   std::size_t turn = 0;  // the rank that has one link more first
   for (const auto& group : groups) {
     std::vector<std::vector<PartId>> turned(parts_of_rank.begin(), parts_of_rank.end());
-    std::ranges::rotate(turned, turned.begin() + static_cast<std::ptrdiff_t>(turn));
+    std::rotate(turned.begin(), turned.begin() + static_cast<std::ptrdiff_t>(turn), turned.end());
     const auto of_group = local_split(owners.subspan(group.first, group.count), turned);
     for (std::size_t i = 0; i < world; ++i) {
       for (const auto position : of_group[i]) {

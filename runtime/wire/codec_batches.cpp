@@ -101,7 +101,8 @@ std::uint64_t seeds_of(const SampleBatch& message) {
   if (known && message.sample->walks) {  // pairs share their nodes
     const auto& walks = *message.sample->walks;
     const auto places = walks.per_seed * (std::uint64_t{walks.length} + 1);
-    const auto pairs = saturating_mul(places, 2 * std::min(walks.window, walks.length));
+    const auto pairs =
+        saturating_mul(places, std::uint64_t{2} * std::min(walks.window, walks.length));
     return saturating_mul(saturating_mul(positives, pairs), saturating_add(1, drawn));
   }
   return saturating_mul(positives, saturating_add(2, drawn));
