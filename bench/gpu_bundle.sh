@@ -21,7 +21,8 @@ fi
 # RPATH instead of RUNPATH: it also reaches what libraries need. Goldens are read from the working folder.
 cmake --preset release -B "$build" -DTROUPE_PROCESSOR=x86-64-v3 -DTROUPE_BUILD_TESTS=ON -DTROUPE_BUILD_BENCH=ON \
   -DTROUPE_TEST_DATA=. -DTROUPE_UCX=OFF -DTROUPE_METIS_METHOD=OFF \
-  '-DCMAKE_BUILD_RPATH=$ORIGIN/../lib:$ORIGIN/../../lib' "${python[@]}" -DCMAKE_EXE_LINKER_FLAGS=-Wl,--disable-new-dtags >"$build.log"
+  '-DCMAKE_BUILD_RPATH=$ORIGIN/../lib:$ORIGIN/../../lib' "${python[@]}" \
+  -DCMAKE_EXE_LINKER_FLAGS=-Wl,--disable-new-dtags >"$build.log"
 cuda=$(sed -n 's/^set(CMAKE_CUDA_COMPILER_VERSION "\(.*\)")/\1/p' "$build"/CMakeFiles/*/CMakeCUDACompiler.cmake 2>/dev/null) || true
 [ -n "$cuda" ] || {
   say "expected a CUDA compiler, found none; try: ./bootstrap cuda compiler" >&2

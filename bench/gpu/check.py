@@ -45,10 +45,12 @@ def last_line(text):
 
 
 def programs(build):
-    """Paths of the programs: of a bundle, else of a build folder."""
+    """Paths of the programs and of the Python package's folder: of a bundle, else of a build folder."""
     if os.path.isdir(os.path.join(ROOT, "bin")):
-        return {name: os.path.join(ROOT, "bin", name) for name in ("troupe", "gpu_tests", "troupe_gpu_stages")}
+        of_bundle = {name: os.path.join(ROOT, "bin", name) for name in ("troupe", "gpu_tests", "troupe_gpu_stages")}
+        return {**of_bundle, "python": os.path.join(ROOT, "python")}
     return {
+        "python": os.path.join(build, "python"),
         "troupe": os.path.join(build, "launcher", "troupe"),
         "gpu_tests": os.path.join(build, "tests", "gpu", "gpu_tests"),
         "troupe_gpu_stages": os.path.join(build, "bench", "troupe_gpu_stages"),
@@ -448,15 +450,14 @@ class Bench:
 
     def python(self):
         """PyTorch on batches in the device's memory."""
-        built = not os.path.isdir(os.path.join(ROOT, "bin"))
-        package = os.path.join(self.arguments.build if built else ROOT, "python")
+        package = self.programs["python"]
         if not os.path.isdir(package):
             raise NotRun("the Python package is not in the bundle: PYTHON=… bench/gpu_bundle.sh")
         more = {"PYTHONPATH": package, "TROUPE_PROGRAM": self.programs["troupe"], "TROUPE_SOURCE_DIR": ROOT}
         try:
             self.output([sys.executable, "-c", "import troupe, torch, torch_geometric"], 60, **more)
         except Failed as reason:
-            raise NotRun(f"{sys.executable}: {last_line(reason.output)}")
+            raise NotRun(f"{os.path.basename(sys.executable)}: {last_line(reason.output)}")
         tests = os.path.join(ROOT, "tests", "python")
         command = [sys.executable, "-B", os.path.join(tests, "run_tests.py"), os.path.join(tests, "torch_device_test.py")]
         text = self.output(command + ["OnEmulatedDevice" if self.emulated else "OnGpu"], 150, **more)

@@ -26,11 +26,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 sys.path.insert(0, os.path.join(ROOT, "bench", "support"))
 from machine import Failed, Machine, Results, about, last_line  # noqa: E402
+from taking import BATCH, FANOUT, SEEDS, epochs_of, rmat_words, take_words, write_job  # noqa: E402
 
-RMAT = {"nodes": 2449029, "edges": 61859140}
-SEEDS = 65536
-FANOUT = [15, 10, 5]
-BATCH = 1024
 LINKS = 341  # of a batch: with a negative each they have three ends, so about BATCH seeds
 ADDRESSES = ["10.77.0.1", "10.77.0.2"]
 
@@ -108,9 +105,7 @@ class Data:
             divisor = 8 if graph == "rmat8" else 1
             self._make(
                 self.npy(graph),
-                ["generate", "rmat", "--npy", self.npy(graph), "--nodes", str(RMAT["nodes"] // divisor)]
-                + ["--edges", str(RMAT["edges"] // divisor), "--symmetrize", "--features", "100", "--classes", "47"]
-                + ["--train", str(SEEDS), "--seed", "1"],
+                ["generate", "rmat", "--npy", self.npy(graph)] + rmat_words(divisor),
             )
             bare = self.npy(graph) + "-without-features"
             if not os.path.exists(bare):
@@ -179,7 +174,8 @@ class Bench:
                 if done.returncode:
                     self.unusable[system] = last_line(done.stderr)
             except OSError as error:
-                self.unusable[system] = f"{python}: {error.strerror}"
+                place = os.path.relpath(python, os.path.realpath(self.options.environments))
+                self.unusable[system] = f"{place}: {error.strerror}"
 
     def peer(self, system, script, words, limit=240):
         command = [self.python(PEERS.get(system, ("torch21",))[0]), os.path.join(HERE, script)] + words
@@ -196,47 +192,20 @@ class Bench:
     # ---- Troupe ----
 
     def job(self, folder, store, frontier, replace, setting, **sections):
-        """Writes a job file with `sections` over what all have. Returns its path."""
-        in_flight, samplers, threads = setting
-        job = {
-            "dataset": {"path": store},
-            "cluster": {"batches_in_flight": in_flight, "samplers_per_trainer": samplers, "threads": threads},
-            "sample": {"fanout": FANOUT, "batch_size": BATCH, "frontier": frontier, "replace": replace},
-            "model": {"kind": "graphsage", "layers": 3, "hidden": 256},
-            "train": {"epochs": 1},
-            "eval": {"every": 0, "predictions": False},
-            "digest": "off",
-            "seed": 1,
-            "output": os.path.join(folder, "run"),
-        }
-        for section, values in sections.items():
-            job.setdefault(section, {}).update(values)
-        path = os.path.join(folder, "job.json")
-        with open(path, "w") as out:
-            json.dump(job, out)
-        return path
+        path, output = os.path.join(folder, "job.json"), os.path.join(folder, "run")
+        return write_job(path, store, frontier, replace, setting, output, **sections)
 
     def take(self, store, sections, frontier, replace, setting, epochs):
         """Batches through Troupe's actors, taken by a program that trains nothing."""
         with tempfile.TemporaryDirectory() as folder:
             job = self.job(folder, store, frontier, replace, setting, **sections)
-            command = [self.troupe, "run", job, "--", os.path.join(self.build, "bench", "troupe_take"), str(epochs + 1)]
-            outputs, others = self.machine.run([command], 240)
-        rates, edges, rows = self._epochs(outputs[0])
+            outputs, others = self.machine.run([[self.troupe, "run", job] + take_words(self.build, epochs)], 240)
+        rates, edges, rows = epochs_of(outputs[0])
         return {
             "ms_per_batch": round(1e3 / statistics.median(rates[1:]), 2),
             "edges_per_batch": edges,
             "rows_per_batch": rows,
         }, others
-
-    @staticmethod
-    def _epochs(output, rank=0):
-        found = re.findall(
-            rf"rank {rank} epoch \d+: \d+ batches in .*? = ([0-9.]+) batches/s;.*?; (\d+) nodes, (\d+) edges per batch", output
-        )
-        if not found:
-            raise Failed(f"no epochs: {last_line(output)}")
-        return [float(rate) for rate, _, _ in found], int(found[-1][2]), int(found[-1][1])
 
     def train(self, frontier, replace, setting, epochs):
         store = self.data.npy(self.data.graph) + "-parts1"
@@ -254,7 +223,7 @@ class Bench:
 
     def two_hosts(self, frontier, replace, setting, epochs):
         """Two processes of a job, one per namespace, kept to one core each, over TCP without encryption."""
-        take = ["--", os.path.join(self.build, "bench", "troupe_take"), str(epochs + 1)]
+        take = take_words(self.build, epochs)
         with tempfile.TemporaryDirectory() as folder, Network() as network:
             token = os.path.join(folder, "token")
             director = ADDRESSES[0] + ":7000"
@@ -279,7 +248,7 @@ class Bench:
             commands += [network.inside(host, waiting + join + [str(host)] + take) for host in (0, 1)]
             outputs, others = self.machine.run(commands, 240, cores=[str(self.machine.cores[i]) for i in (0, 0, 1)])
         together = "\n".join(outputs)
-        (first, edges, rows), (second, _, _) = self._epochs(together, 0), self._epochs(together, 1)
+        (first, edges, rows), (second, _, _) = epochs_of(together, 0), epochs_of(together, 1)
         return {
             "batches_per_s": [round(a + b, 2) for a, b in zip(first, second)][1:],
             "edges_per_batch": edges,

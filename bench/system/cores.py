@@ -9,18 +9,16 @@ alone and with rows.
 """
 
 import argparse
-import json
 import os
-import re
 import statistics
 import subprocess
 import sys
 import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
-from machine import Failed, Machine, Results, about, last_line  # noqa: E402
+from machine import Machine, Results, about  # noqa: E402
+from taking import RMAT, epochs_of, rmat_words, take_words, write_job  # noqa: E402
 
-NODES, EDGES, SEEDS = 2449029, 61859140, 65536
 IN_FLIGHT = ["auto", 4, 8]
 
 
@@ -28,8 +26,7 @@ def graph(troupe, data):
     """The store in one part."""
     store, parts = os.path.join(data, "cores-store"), os.path.join(data, "cores-parts")
     if not os.path.exists(store):
-        words = ["--nodes", NODES, "--edges", EDGES, "--symmetrize", "--features", 100, "--classes", 47, "--train", SEEDS]
-        subprocess.run([troupe, "generate", "rmat", store, *map(str, words), "--labels", "random", "--seed", "1"], check=True)
+        subprocess.run([troupe, "generate", "rmat", store, "--labels", "random", *rmat_words()], check=True)
     if not os.path.exists(parts):
         subprocess.run([troupe, "partition", store, parts, "--parts", "1"], check=True)
     return parts
@@ -37,39 +34,19 @@ def graph(troupe, data):
 
 class Rates:
     def __init__(self, build, parts, epochs):
-        self.troupe = os.path.join(build, "launcher", "troupe")
-        self.take = os.path.join(build, "bench", "troupe_take")
-        self.parts, self.epochs = parts, epochs
+        self.build, self.parts, self.epochs = build, parts, epochs
 
     def of(self, cores, rows, in_flight):
         """Batches per second of one process for each of `cores`, side by side, and the load of others."""
         with tempfile.TemporaryDirectory() as folder:
             commands = []
             for i, own in enumerate(cores):
-                job = {
-                    "dataset": {"path": self.parts},
-                    "cluster": {"batches_in_flight": in_flight, "samplers_per_trainer": 1, "threads": len(own.split(","))},
-                    "sample": {"fanout": [15, 10, 5], "batch_size": 1024, "frontier": "all"},
-                    "features": {"collect": rows},
-                    "train": {"epochs": 1},
-                    "eval": {"every": 0, "predictions": False},
-                    "digest": "off",
-                    "seed": 1,
-                    "output": os.path.join(folder, f"run-{i}"),
-                }
-                path = os.path.join(folder, f"job-{i}.json")
-                with open(path, "w") as out:
-                    json.dump(job, out)
-                commands.append([self.troupe, "run", path, "--", self.take, str(self.epochs + 1)])
+                setting = in_flight, 1, len(own.split(","))
+                path, output = os.path.join(folder, f"job-{i}.json"), os.path.join(folder, f"run-{i}")
+                job = write_job(path, self.parts, "all", False, setting, output, features={"collect": rows})
+                commands.append([os.path.join(self.build, "launcher", "troupe"), "run", job] + take_words(self.build, self.epochs))
             outputs, others = Machine([]).run(commands, 240, cores)
-        return [self._median(output) for output in outputs], others
-
-    @staticmethod
-    def _median(output):
-        found = re.findall(r"rank 0 epoch \d+: \d+ batches in .*? = ([0-9.]+) batches/s", output)
-        if len(found) < 2:
-            raise Failed(f"no epochs: {last_line(output)}")
-        return statistics.median(float(rate) for rate in found[1:])
+        return [statistics.median(epochs_of(output)[0][1:]) for output in outputs], others
 
 
 def main():
@@ -85,7 +62,7 @@ def main():
     rates = Rates(build, graph(os.path.join(build, "launcher", "troupe"), options.data), options.epochs)
     first, second = options.cores.split(",")
     results = Results(options.out)
-    results.add("about", **about(build), graph="R-MAT", nodes=NODES, edges=2 * EDGES)
+    results.add("about", **about(build), graph="R-MAT", nodes=RMAT["nodes"], edges=2 * RMAT["edges"])
     for rows in (False, True):
         for _ in range(options.rounds):
             (one,), others = rates.of([first], rows, 1)
