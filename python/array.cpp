@@ -50,7 +50,7 @@ void bind_arrays(py::module_& module) {
       .def_readonly("shape", &Array::shape)
       .def_readonly("format", &Array::format)
       .def_property_readonly("cuda", [](const Array& array) {
-        return array.cuda ? py::cast(array.cuda->device) : py::object(py::none());
+        return array.cuda ? py::cast(array.cuda->device.number) : py::object(py::none());
       });
   module.def("dlpack", &dlpack_of, py::arg("array"),
              "Capsule by which other libraries share the array's memory");

@@ -22,10 +22,10 @@ namespace py = pybind11;
 
 using Shape = std::vector<py::ssize_t>;
 
-/// A CUDA device with the arrays of a batch in its memory.
-struct CudaArrays {
+/// A rank's device with the arrays of a batch in its memory.
+struct OnDevice {
   std::shared_ptr<const DeviceArrays> arrays;
-  int device = 0;
+  RankDevice device;
 };
 
 struct Array {
@@ -34,7 +34,8 @@ struct Array {
   py::ssize_t item_bytes = 1;
   std::string format = "B";  ///< As of Python's module `struct`
   Shape shape = {};
-  std::optional<CudaArrays> cuda = std::nullopt;  ///< Whose memory `data` is; none: the host's
+  /// A CUDA device, whose memory `data` is; none: it is the host's, as that of emulated devices.
+  std::optional<OnDevice> cuda = std::nullopt;
 };
 
 /// Strides of rows that lie one after the other, in bytes.

@@ -202,7 +202,7 @@ std::string BatchView::device() const {
 Array BatchView::there(Array array, const void* data) const {
   array.data = data;
   if (there_->device.kind == RankDevice::Kind::cuda) {
-    array.cuda = CudaArrays{there_->arrays, static_cast<int>(there_->device.number)};
+    array.cuda = there_;
   }
   return array;
 }

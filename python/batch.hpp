@@ -1,7 +1,6 @@
 #pragma once
 /// \file batch.hpp
 /// A batch as the Python part of the package reads it: numbers, and arrays that share its memory.
-#include "launcher/session_device.hpp"
 #include "runtime/feature/batch.hpp"
 
 #include "python/array.hpp"
@@ -12,12 +11,6 @@
 #include <utility>
 
 namespace troupe::python {
-
-/// A rank's device with the arrays of a batch in its memory.
-struct OnDevice {
-  std::shared_ptr<const DeviceArrays> arrays;
-  RankDevice device;
-};
 
 /// Threads: any that hold the interpreter's lock; nothing in a batch changes
 class BatchView {

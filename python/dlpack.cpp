@@ -136,7 +136,7 @@ py::capsule dlpack_there(const Array& array, std::uintptr_t stream, const std::s
   kept->owner = array.cuda->arrays->owner(on);
   Tensor tensor{.data = const_cast<void*>(array.data),
                 .device = DlpackDevice::cuda,
-                .device_number = array.cuda->device,
+                .device_number = static_cast<std::int32_t>(array.cuda->device.number),
                 .element = element_of(array.format, array.item_bytes)};
   if (!kind.empty()) {
     tensor.element.kind = kind == "bfloat" ? ElementKind::bfloat : ElementKind::integer;

@@ -1,8 +1,6 @@
 #include "gpu/base/cuda_stream.cuh"
 #include "gpu/run/stream_for_program.hpp"
 
-#include <algorithm>
-#include <iterator>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -90,13 +88,10 @@ class CudaProgramStream final : public StreamForProgram<CudaStream> {
       cudaDeviceSynchronize();
       return on.finish();
     }
-    std::vector<Kept> done;  // ends after the lock
     const std::lock_guard lock(mutex_);
-    const auto first_done = std::partition(kept_.begin(), kept_.end(), [](const Kept& kept) {
-      return cudaEventQuery(kept.until.get()) == cudaErrorNotReady;
+    std::erase_if(kept_, [](const Kept& kept) {
+      return cudaEventQuery(kept.until.get()) != cudaErrorNotReady;
     });
-    done.assign(std::move_iterator(first_done), std::move_iterator(kept_.end()));
-    kept_.erase(first_done, kept_.end());
     kept_.push_back({*std::move(event), std::move(what)});
     return ok_status();
   }

@@ -7,8 +7,10 @@ import numpy
 
 from troupe import _troupe
 
-# Streams of DLPack that have no handle of their own: CUDA's default stream waits for the others of them.
-_DEFAULT_STREAMS = (None, -1, 0, 1, 2)
+
+def _handle(stream):
+    """A CUDA stream of DLPack as the module takes it; those without a handle are the default one, which waits for them."""
+    return 0 if stream in (None, -1, 0, 1, 2) else stream
 
 
 class DeviceArray:
@@ -42,7 +44,7 @@ class DeviceArray:
 
     def capsule(self, stream, kind):
         """What __dlpack__ gives; of kind "integer" with signed words in the place of elements."""
-        return _troupe.dlpack_there(self._values, 0 if stream in _DEFAULT_STREAMS else stream, kind)
+        return _troupe.dlpack_there(self._values, _handle(stream), kind)
 
 
 def vector_of(values):
@@ -65,5 +67,4 @@ def _stream_of(values, facts):
     torch = sys.modules.get("torch")
     if torch and isinstance(values, torch.Tensor):
         return torch.cuda.current_stream(values.device).cuda_stream
-    stream = facts.get("stream")
-    return 0 if stream in _DEFAULT_STREAMS else stream
+    return _handle(facts.get("stream"))

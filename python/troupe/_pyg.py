@@ -8,32 +8,31 @@ from troupe._arrays import Bfloat16Words
 from troupe._device import DeviceArray
 
 # What PyTorch has no tensors of, or no arithmetic on: copied.
-_WIDER = {"uint16": numpy.int32, "uint32": numpy.int64, "uint64": numpy.int64}
+_WIDER = {"uint16": torch.int32, "uint32": torch.int64, "uint64": torch.int64}
 
 
 def tensor_of(array):
     """A tensor that shares the array's memory, where PyTorch has its element type."""
-    if isinstance(array, DeviceArray):
-        return _tensor_there(array)
-    if isinstance(array, Bfloat16Words):
-        return torch.from_dlpack(array.view(numpy.int16)).view(torch.bfloat16)
-    if array.dtype == numpy.bool_:
-        return torch.from_dlpack(array.view(numpy.uint8)).view(torch.bool)
-    wider = _WIDER.get(array.dtype.name)
-    return torch.from_dlpack(array if wider is None else array.astype(wider))
-
-
-def _tensor_there(array):
-    same = {"bool": torch.bool}.get(array.dtype.name)
-    wider = {"uint16": torch.int32, "uint32": torch.int64, "uint64": torch.int64}.get(array.dtype.name)
-    if array.is_bfloat16 or (same is None and wider is None):
+    name = array.dtype.name
+    if isinstance(array, Bfloat16Words) or getattr(array, "is_bfloat16", False):
+        return _words_of(array).view(torch.bfloat16)
+    if name == "bool":
+        return _words_of(array).view(torch.bool)
+    if name not in _WIDER:
         return torch.from_dlpack(array)
-    words = torch.from_dlpack(_Words(array))
-    return words.view(same) if same else words.to(wider) & (2 ** (8 * array.dtype.itemsize) - 1 if wider != words.dtype else -1)
+    words = _words_of(array)
+    wide = words.to(_WIDER[name], copy=True)
+    return wide if wide.dtype == words.dtype else wide & (1 << 8 * array.dtype.itemsize) - 1
+
+
+def _words_of(array):
+    """The array's elements as signed words of their size, of which PyTorch has tensors."""
+    on_device = isinstance(array, DeviceArray)
+    return torch.from_dlpack(_Words(array) if on_device else array.view(f"i{array.dtype.itemsize}"))
 
 
 class _Words:
-    """An array on a device with signed words in the place of elements that PyTorch does not take."""
+    """What PyTorch takes as the words of an array on a device."""
 
     def __init__(self, array):
         self._array = array
@@ -111,9 +110,7 @@ def _put_nodes(store, batch, of_type):
 
 
 def _put_edges(store, of_type):
-    if "edge_index" in store:
-        raise ValueError("to_pyg: a column has the name 'edge_index' of something else in the batch")
-    store["edge_index"] = _index_of(of_type)
+    store.edge_index = _index_of(of_type)
     _put(store, "e_id", of_type.edge_ids)
     _put(store, "edge_attr", of_type.features)
     _put(store, "edge_weight", of_type.weights)
