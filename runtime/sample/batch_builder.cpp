@@ -64,7 +64,8 @@ void BatchBuilder::State::begin(BatchKey key, const BatchSeeds& seeds) {
     const bool in = options->dir == EdgeDir::in;
     batch.edges[e].destination_type = in ? type.destination : type.source;
     batch.edges[e].source_type = in ? type.source : type.destination;
-    batch.edges[e].row_begin = {0};
+    batch.edges[e].row_begin.reserve(options->fanout.size() + 1);
+    batch.edges[e].row_begin.push_back(0);
   }
   choose_listed();
 
@@ -107,20 +108,25 @@ void BatchBuilder::State::choose_listed() {
   for (std::size_t e = 0; e < batch.edges.size(); ++e) {
     followed[raw(batch.edges[e].destination_type)] += is_sampled(options->fanout, e) ? 1U : 0U;
   }
-  listed.resize(batch.edges.size());
   for (auto& edges : batch.edges) {
     const bool many = followed[raw(edges.destination_type)] >= many_edge_types;
     lists_rows.push_back(many);
-    edges.offsets = {0};
+    if (!many) {
+      edges.offsets = {0};
+    }
   }
 }
 
 /// All hops are over: the rows of edge types are complete.
 void BatchBuilder::State::end_rows() {
+  if (std::ranges::find(lists_rows, true) == lists_rows.end()) {
+    return;
+  }
+  const auto [rows, owner] = listed.take(batch.edges.size());
   for (std::size_t e = 0; e < batch.edges.size(); ++e) {
     if (lists_rows[e]) {
       auto& edges = batch.edges[e];
-      edges.offsets = RowOffsets(edges.row_begin.back(), std::exchange(listed[e], {}));
+      edges.offsets = RowOffsets(edges.row_begin.back(), rows[e], owner);
     }
   }
 }
@@ -151,11 +157,12 @@ Status BatchBuilder::State::go_on() {
   nodes_at.assign(batch.nodes.size(), {});
   trees_at.assign(batch.nodes.size(), {});
   positions_at.assign(batch.nodes.size(), {});
-  share_at.assign(batch.edges.size(), {});
+  share_at.assign(batch.edges.size() * places(), nothing);
   if (hop == batch.hops && !close()) {
     return ok_status();
   }
   find_who_has();
+  shares.reserve(share_at.size());
   for (std::size_t e = 0; e < batch.edges.size(); ++e) {
     share_out(e);
   }

@@ -5,22 +5,6 @@
 #include <utility>
 
 namespace troupe {
-namespace {
-
-/// Adds the nodes that an answer lists, behind `first_row`.
-void add_rows(std::uint32_t first_row, const HopSectionView& answer, ListedRows& to) {
-  const std::size_t before = to.rows.size();
-  to.rows.resize(before + answer.counts.size());
-  to.offsets.resize(to.rows.size() + 1);
-  std::uint32_t offset = to.offsets[before];
-  for (std::size_t i = 0; i < answer.counts.size(); ++i) {
-    to.rows[before + i] = first_row + (*answer.places)[i];
-    offset += answer.counts[i];
-    to.offsets[before + i + 1] = offset;
-  }
-}
-
-}  // namespace
 
 /// Entries that the frontier got along an edge type, in its order; those of a list that was cut one after
 /// the other.
@@ -28,7 +12,7 @@ PooledVector<BatchBuilder::State::ListOf> BatchBuilder::State::lists_of(
     std::size_t edge_type) const {
   PooledVector<ListOf> lists;
   const auto node_type = raw(batch.edges[edge_type].destination_type);
-  const auto& at = share_at[edge_type];
+  const auto at = shares_of(edge_type);
   for (std::size_t place = 0; place < at.size(); ++place) {
     if (at[place] == nothing) {
       continue;
@@ -89,16 +73,16 @@ Status BatchBuilder::State::merge_trees(std::size_t edge_type, const PooledVecto
 
 Status BatchBuilder::State::merge_listed(std::size_t edge_type) {
   BatchEdges& edges = batch.edges[edge_type];
-  auto& rows = listed[edge_type];
+  listed.begin(edge_type);
   const auto first_row = edges.row_begin.back();
   const auto* const answer = options->disjoint ? nullptr : whole_answer(edge_type);
   if (answer != nullptr && answer->places) {
-    add_rows(first_row, *answer, rows);
+    listed.add(first_row, *answer->places, answer->counts);
     TROUPE_RETURN_IF_ERROR(merge_answer(edge_type, *answer));
   } else {
     const auto lists = lists_of(edge_type);
     for (const auto& list : lists) {
-      rows.add(first_row + list.position, list.count);
+      listed.add(first_row + list.position, list.count);
     }
     if (options->disjoint) {
       TROUPE_RETURN_IF_ERROR(merge_trees(edge_type, lists));

@@ -117,7 +117,7 @@ template <class IdT>
 Status BatchBuilder::State::merge_shares(std::size_t edge_type) {
   BatchEdges& edges = batch.edges[edge_type];
   const auto& places = asked[raw(edges.destination_type)];
-  const auto& at = share_at[edge_type];
+  const auto at = shares_of(edge_type);
   PooledVector<IdT> neighbours(received[edge_type] - edges.sources.size());
   IdT* out = neighbours.data();
   auto& offsets = edges.offsets.edit();
@@ -145,7 +145,7 @@ Status BatchBuilder::State::merge_shares(std::size_t edge_type) {
 
 /// The answer along an edge type that has the lists of the whole frontier; null: there are several.
 const HopSectionView* BatchBuilder::State::whole_answer(std::size_t edge_type) const {
-  const auto& places = share_at[edge_type];
+  const auto places = shares_of(edge_type);
   const auto only = std::ranges::find_if(places, [](auto share) { return share != nothing; });
   const auto* const answer = only == places.end() ? nullptr : shares[*only].whole_answer();
   const auto nodes = asked[raw(batch.edges[edge_type].destination_type)].size();
@@ -181,7 +181,7 @@ Status BatchBuilder::State::merge(std::size_t edge_type) {
     return ok_status();
   }
   BatchEdges& edges = batch.edges[edge_type];
-  const auto& at = share_at[edge_type];
+  const auto at = shares_of(edge_type);
   if (!options->disjoint && !at.empty()) {
     return book.count(edges.source_type) <= most_local ? merge_shares<std::uint32_t>(edge_type)
                                                        : merge_shares<std::uint64_t>(edge_type);

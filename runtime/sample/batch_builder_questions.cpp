@@ -61,8 +61,7 @@ void BatchBuilder::State::share_out(std::size_t edge_type) {
   if (nodes.empty()) {
     group_frontier(node_type);
   }
-  auto& at = share_at[edge_type];
-  at.assign(places(), nothing);
+  const auto at = std::span(share_at).subspan(edge_type * places(), places());
   for (std::size_t place = 0; place < places(); ++place) {
     if (!nodes[place].empty()) {
       at[place] = shares.size();
@@ -76,9 +75,10 @@ void BatchBuilder::State::share_out(std::size_t edge_type) {
 /// Asks a place for its shares along all edge types.
 void BatchBuilder::State::ask(std::uint32_t place) {
   Question question{.place = place};
-  for (const auto& at : share_at) {
-    if (!at.empty() && at[place] != nothing) {
-      question.shares.push_back(at[place]);
+  question.shares.reserve(batch.edges.size());
+  for (std::size_t at = place; at < share_at.size(); at += places()) {
+    if (share_at[at] != nothing) {
+      question.shares.push_back(share_at[at]);
     }
   }
   if (!question.shares.empty()) {
@@ -99,6 +99,7 @@ void BatchBuilder::State::post(Question question) {
   request.replace = options->replace;
   request.time = options->time.value_or(TimeRule{});
   request.max_edges = options->max_edges_per_reply;
+  request.sections.reserve(question.shares.size());
   std::vector<std::size_t> whole_frontier(batch.nodes.size(), nothing);
   std::vector<std::optional<std::uint32_t>> sets(batch.nodes.size());  // places in the frontiers
   for (const auto number : question.shares) {

@@ -4,6 +4,7 @@
 #include "runtime/sample/batch_builder.hpp"
 #include "runtime/sample/frontier_share.hpp"
 #include "runtime/sample/list_places.hpp"
+#include "runtime/sample/listed_rows_of_hops.hpp"
 #include "runtime/sample/subgraph/induced_rows.hpp"
 
 #include <algorithm>
@@ -47,12 +48,12 @@ struct BatchBuilder::State {
   /// asked for all
   std::vector<std::vector<PooledVector<std::uint32_t>>> positions_at;
   std::vector<std::vector<PooledVector<std::uint32_t>>> trees_at;  ///< As nodes_at, if disjoint
-  PooledVector<std::int64_t> tree_times;           ///< [seeds], or empty without times
-  std::vector<std::vector<std::size_t>> share_at;  ///< [edge type][place] -> share, or `nothing`
-  std::vector<std::uint64_t> received;             ///< edges so far, by edge type
+  PooledVector<std::int64_t> tree_times;  ///< [seeds], or empty without times
+  std::vector<std::size_t> share_at;      ///< [edge types, places] -> share, or `nothing`
+  std::vector<std::uint64_t> received;    ///< edges so far, by edge type
   std::vector<bool>
-      lists_rows;  ///< By edge type: only its rows with edges are kept (row_offsets.hpp)
-  std::vector<ListedRows> listed;              ///< By edge type, until the hops are over
+      lists_rows;           ///< By edge type: only its rows with edges are kept (row_offsets.hpp)
+  ListedRowsOfHops listed;  ///< Until the hops are over
   std::shared_ptr<const Exclusions> excluded;  ///< Null: no edges
   /// After the last hop: all edges among the nodes are requested.
   bool closing = false;
@@ -105,6 +106,11 @@ struct BatchBuilder::State {
     return false;
   }
   std::size_t places() const { return list_places.count(); }
+  /// [places] The hop's shares along an edge type; empty: nothing is asked along it.
+  std::span<const std::size_t> shares_of(std::size_t edge_type) const {
+    return fanout(edge_type) == 0 ? std::span<const std::size_t>()
+                                  : std::span(share_at).subspan(edge_type * places(), places());
+  }
   /// Whether only rows with edges are kept along the edge types that end at a node type.
   bool lists_rows_at(std::size_t node_type) const {
     for (std::size_t e = 0; e < batch.edges.size(); ++e) {

@@ -84,7 +84,11 @@ Status FrontierShare::take(HopSectionView answer, std::shared_ptr<const HopReply
   TROUPE_RETURN_IF_ERROR(check_entries(*this, answer, expected.entries));
   resume_position_ = answer.resume_position;
   covered_ += answer.nodes - (answer.resume_position != 0 ? 1 : 0);
-  answers_.push_back({answer, std::move(reply)});
+  if (untouched()) {
+    first_ = {answer, std::move(reply)};
+  } else {
+    later_.push_back({answer, std::move(reply)});
+  }
   return ok_status();
 }
 

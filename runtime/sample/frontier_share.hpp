@@ -30,7 +30,7 @@ class FrontierShare {
   }
   /// Not 0: the list of missing().front() continues at this position.
   std::uint64_t resume_position() const { return resume_position_; }
-  bool untouched() const { return answers_.empty(); }
+  bool untouched() const { return first_.reply == nullptr; }
   bool complete() const { return covered_ == nodes_.size(); }
 
   struct Expected {
@@ -48,14 +48,14 @@ class FrontierShare {
 
   /// The answer, if one covers all nodes; else null.
   const HopSectionView* whole_answer() const {
-    return complete() && answers_.size() == 1 ? &answers_.front().view : nullptr;
+    return complete() && later_.empty() ? &first_.view : nullptr;
   }
   /// Calls `f(answer, first, count)` for the entries of the next node in each answer that has some.
   /// \requires complete(); at most once per node
   template <class F>
   void next_node(F&& f) {
     for (bool cut = true; cut;) {
-      const HopSectionView& answer = answers_[at_.answer].view;
+      const HopSectionView& answer = this->answer(at_.answer).view;
       const std::uint32_t count = next_count(answer);
       f(answer, at_.entry, count);
       at_.entry += count;
@@ -72,7 +72,8 @@ class FrontierShare {
   template <class F>
   void each_list(F&& f) const {
     std::size_t first_node = 0;
-    for (const auto& [answer, reply] : answers_) {
+    for (std::size_t a = 0; a < answers(); ++a) {
+      const HopSectionView& answer = this->answer(a).view;
       std::size_t entry = 0;
       for (std::size_t i = 0; i < answer.counts.size(); ++i) {
         if (const std::uint32_t count = answer.counts[i]; count > 0) {
@@ -96,6 +97,9 @@ class FrontierShare {
     std::size_t listed = 0;  ///< Nodes before it that the answer lists
   };
 
+  std::size_t answers() const { return untouched() ? 0 : 1 + later_.size(); }
+  const Answer& answer(std::size_t i) const { return i == 0 ? first_ : later_[i - 1]; }
+
   std::uint32_t next_count(const HopSectionView& answer) {
     if (!answer.places) {
       return answer.counts[at_.node];
@@ -110,7 +114,8 @@ class FrontierShare {
   std::span<const std::uint32_t> trees_;
   std::size_t covered_ = 0;  ///< nodes whose whole answer is in
   std::uint64_t resume_position_ = 0;
-  std::vector<Answer> answers_;
+  Answer first_;               ///< Without a reply: there is none
+  std::vector<Answer> later_;  ///< Most shares have one answer
   Place at_;
 };
 

@@ -38,13 +38,23 @@ Status cut_edge_data(const HopReply& reply, std::span<HopSectionView> views,
 ///   without neighbors
 Status check_listed(const HopSectionView& view, std::string_view message) {
   const auto& places = *view.places;
-  const auto bad = std::ranges::adjacent_find(places, std::ranges::greater_equal());
-  if (bad != places.end() || (!places.empty() && places.back() >= view.nodes)) {
+  const auto& counts = view.counts;
+  // Without a branch each: what is wrong is rarely asked.
+  bool rises = true;
+  for (std::size_t i = 1; i < places.size(); ++i) {
+    rises = rises & (places[i - 1] < places[i]);
+  }
+  if (!rises || (!places.empty() && places.back() >= view.nodes)) {
+    const auto bad = std::ranges::adjacent_find(places, std::ranges::greater_equal());
     return Error(Errc::data_corruption,
                  fmt::format("{}: expected listed places that rise below {}, found {}", message,
                              view.nodes, bad == places.end() ? places.back() : *bad));
   }
-  if (std::ranges::find(view.counts, 0U) != view.counts.end()) {
+  bool all = true;
+  for (const auto count : counts) {
+    all = all & (count != 0);
+  }
+  if (!all) {
     return Error(Errc::data_corruption,
                  fmt::format("{}: expected listed nodes with neighbors, found 0", message));
   }

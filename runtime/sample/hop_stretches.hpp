@@ -175,6 +175,23 @@ class HopStretches {
                                                                     : ok_status();
   }
 
+  /// Entries of all lists that an index found, if they are taken from as they lie and have at most `most`
+  /// each.
+  std::optional<std::uint64_t> all_short(std::uint64_t most) const requires(Rows::indexed) {
+    if (needs_.entries || !plain(0, size())) {
+      return std::nullopt;
+    }
+    std::uint32_t longest = 0;
+    std::uint64_t sum = 0;
+    for (const auto& list : rows_.at) {
+      longest = std::max(longest, list.entries);
+      sum += list.entries;
+    }
+    return longest > most ? std::nullopt : std::optional(sum);
+  }
+  /// That an index found.
+  std::span<const ListAt> indexed_lists() const requires(Rows::indexed) { return rows_.at; }
+
   /// Degrees of a group whose lists are taken from as they lie and have at most `most` entries each.
   /// Where nodes have edges of few of many types, most lists are empty.
   /// \returns their sum; nothing: it is not such a group

@@ -76,8 +76,13 @@ void each_list(const Part& part, const HopRequest& request, const Asked& of,
   }
   for (std::uint32_t place = 0; place < places; ++place) {
     if (place + nodes_ahead < places) {
+      constexpr std::size_t lists_in_line = 64 / sizeof(IndexedList);
       const auto ahead = of.nodes->local(frontier.nodes[place + nodes_ahead]);
-      __builtin_prefetch(&of.index->lists[of.index->offsets[ahead]]);
+      const auto* const lists = of.index->lists.data();
+      for (auto i = of.index->offsets[ahead]; i < of.index->offsets[ahead + 1];
+           i += lists_in_line) {
+        __builtin_prefetch(lists + i);
+      }
     }
     const auto row = of.nodes->local(frontier.nodes[place]);
     for (const auto& [begin, type, entries] : of.index->of(row)) {
@@ -119,10 +124,10 @@ std::optional<IndexedLists> IndexedLists::find(const Part& part, const HopReques
   for (std::size_t i = 0; i < request.sections.size(); ++i) {
     found.begins_[i + 1] += found.begins_[i];
   }
-  found.lists_.resize(found.begins_.back());
+  found.lists_ = Buffer(found.begins_.back() * sizeof(ListAt));
   std::vector<ListAt*> next;
   for (std::size_t i = 0; i < request.sections.size(); ++i) {
-    next.push_back(found.lists_.data() + found.begins_[i]);
+    next.push_back(found.lists_.as<ListAt>().data() + found.begins_[i]);
   }
   for (std::size_t f = 0; f < asked.size(); ++f) {
     each_list(part, request, asked[f], request.frontiers[f],

@@ -2,7 +2,7 @@
 /// \file indexed_lists.hpp
 /// The lists of a hop's nodes that have entries, by section, found by the index of a part
 /// (runtime/graph/list_index.hpp). For one_hop.cpp only.
-#include "runtime/base/pooled_vector.hpp"
+#include "runtime/base/buffer.hpp"
 #include "runtime/graph/part.hpp"
 #include "runtime/sample/hop_request.hpp"
 
@@ -33,11 +33,12 @@ class IndexedLists {
 
   /// Of a section, in the order of its frontier.
   std::span<const ListAt> of(std::size_t section) const {
-    return std::span(lists_).subspan(begins_[section], begins_[section + 1] - begins_[section]);
+    return lists_.as<const ListAt>().subspan(begins_[section],
+                                             begins_[section + 1] - begins_[section]);
   }
 
  private:
-  PooledVector<ListAt> lists_;
+  Buffer lists_;
   std::vector<std::size_t> begins_;  ///< [sections + 1]
 };
 

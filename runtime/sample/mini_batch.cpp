@@ -72,7 +72,7 @@ LayerBlock edge_block(const SampledBatch& batch, EdgeTypeId type, std::uint32_t 
 
 LayerBlock listed_block(const SampledBatch& batch, EdgeTypeId type, std::uint32_t layer,
                         std::uint32_t layers) {
-  const ListedRows* const listed = batch.edges[raw(type)].offsets.listed();
+  const auto* const listed = batch.edges[raw(type)].offsets.listed();
   if (listed == nullptr) {
     return edge_block(batch, type, layer, layers);
   }

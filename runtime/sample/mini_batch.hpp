@@ -132,7 +132,7 @@ struct SampledBatch {
   /// batch-local index, [first, end) are its edges' positions.
   template <class F>
   void each_row(const BatchEdges& of_type, F&& f) const {
-    const ListedRows* const listed = of_type.offsets.listed();
+    const auto* const listed = of_type.offsets.listed();
     std::size_t at = 0;
     for (std::uint32_t hop = 0; hop < hops; ++hop) {
       const auto first_node = first_row_node(of_type.destination_type, hop);

@@ -4,6 +4,7 @@
 #include "runtime/sample/section_sampler.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -30,6 +31,29 @@ Status plan_sections(std::vector<SectionSampler<Rows>>& samplers, std::uint64_t 
   return ok_status();
 }
 
+/// Appends what a section says of nodes whose lists are taken whole.
+/// \param nodes  of the section
+/// \returns the number of listed ones; nothing: each node is counted
+std::optional<std::uint64_t> add_lists(std::span<const ListAt> lists, std::uint64_t nodes,
+                                       HopReply& reply) {
+  const std::size_t before = reply.counts.size();
+  if (2 * lists.size() > nodes) {
+    reply.counts.resize(before + nodes);
+    for (const auto& list : lists) {
+      reply.counts[before + list.place] = list.entries;
+    }
+    return std::nullopt;
+  }
+  const std::size_t places_before = reply.places.size();
+  reply.counts.resize(before + lists.size());
+  reply.places.resize(places_before + lists.size());
+  for (std::size_t i = 0; i < lists.size(); ++i) {
+    reply.counts[before + i] = lists[i].entries;
+    reply.places[places_before + i] = lists[i].place;
+  }
+  return lists.size();
+}
+
 /// Appends what a section says of its nodes: how many neighbors each one got, or where few got any, which
 /// did and how many.
 template <class Rows>
@@ -41,6 +65,8 @@ HopReply::Section add_counts(const SectionSampler<Rows>& sampler, HopReply& repl
                             .edge_data = sampler.edge_data()};
   if constexpr (!Rows::indexed) {
     reply.counts.insert(reply.counts.end(), plan.counts.begin(), plan.counts.end());
+  } else if (sampler.all_whole()) {
+    section.listed = add_lists(sampler.indexed_lists(), section.nodes, reply);
   } else if (2 * plan.counts.size() > section.nodes) {
     const std::size_t before = reply.counts.size();
     reply.counts.resize(before + section.nodes);
@@ -69,9 +95,13 @@ HopReply write_sections(std::vector<SectionSampler<Rows>>& samplers) {
     const auto size = sampler.planned().edges * sampler.width_bytes();
     bytes = section_begin(bytes, size) + size;
     data.plan(sampler.edge_data(), sampler.planned().edges);
-    rows += sampler.planned().counts.size();
+    if constexpr (Rows::indexed) {
+      rows += sampler.indexed_lists().size();
+    } else {
+      rows += sampler.planned().counts.size();
+    }
   }
-  Buffer ids(bytes);
+  Buffer ids(bytes + copied_at_once * sizeof(std::uint64_t));
   data.allocate();
   HopReply reply;
   reply.sections.reserve(samplers.size());

@@ -4,6 +4,11 @@
 
 namespace troupe {
 
+RowOffsets::RowOffsets(std::uint32_t rows, ListedRows listed) {
+  const auto kept = std::make_shared<const ListedRows>(std::move(listed));
+  *this = RowOffsets(rows, {kept->rows, kept->offsets}, kept);
+}
+
 const RowOffsets::Dense& RowOffsets::Sparse::dense() const {
   std::call_once(once, [this] {
     made.resize(rows + std::size_t{1});

@@ -9,10 +9,17 @@
 #include <initializer_list>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <utility>
 #include <vector>
 
 namespace troupe {
+
+/// Rows with edges, and where these begin, borrowed.
+struct ListedRowsView {
+  std::span<const std::uint32_t> rows;     ///< As of ListedRows
+  std::span<const std::uint32_t> offsets;  ///< Likewise
+};
 
 /// Rows with edges, and where these begin.
 struct ListedRows {
@@ -29,7 +36,6 @@ struct ListedRows {
     rows.push_back(row);
     offsets.push_back(offsets.back() + count);
   }
-  friend bool operator==(const ListedRows&, const ListedRows&) = default;
 };
 
 /// An array [rows + 1] that starts at 0, read like a vector.
@@ -47,11 +53,13 @@ class RowOffsets {
   RowOffsets(const std::vector<std::uint32_t>& offsets)      // NOLINT(*-explicit-*)
       : dense_(offsets) {}
   /// \requires all rows of `listed` are below `rows`
-  RowOffsets(std::uint32_t rows, ListedRows listed)
-      : sparse_(std::make_shared<const Sparse>(rows, std::move(listed))) {}
+  RowOffsets(std::uint32_t rows, ListedRows listed);
+  /// \param owner  keeps the arrays
+  RowOffsets(std::uint32_t rows, ListedRowsView listed, std::shared_ptr<const void> owner)
+      : sparse_(std::make_shared<const Sparse>(rows, listed, std::move(owner))) {}
 
   /// Null: the array is kept for all rows.
-  const ListedRows* listed() const { return sparse_ ? &sparse_->listed : nullptr; }
+  const ListedRowsView* listed() const { return sparse_ ? &sparse_->listed : nullptr; }
   /// The array for all rows; made at the first call where only some are kept.
   const Dense& dense() const { return sparse_ ? sparse_->dense() : dense_; }
 
@@ -82,11 +90,13 @@ class RowOffsets {
 
  private:
   struct Sparse {
-    Sparse(std::uint32_t all, ListedRows some) : rows(all), listed(std::move(some)) {}
+    Sparse(std::uint32_t all, ListedRowsView some, std::shared_ptr<const void> its_owner)
+        : rows(all), listed(some), owner(std::move(its_owner)) {}
     const Dense& dense() const;
 
     std::uint32_t rows;
-    ListedRows listed;
+    ListedRowsView listed;
+    std::shared_ptr<const void> owner;  ///< Of the arrays
     mutable std::once_flag once;
     mutable Dense made;
   };

@@ -54,6 +54,9 @@ struct SectionScratch {
   std::array<PooledVector<std::uint64_t>, 2> entries;  ///< Of two groups
 };
 
+/// Ids that are copied of a short list, however many it has.
+inline constexpr std::size_t copied_at_once = 4;
+
 /// Lifecycle: check(), plan(), write()
 /// Threads:   one at a time. Borrows its arguments
 template <class Rows>
@@ -80,9 +83,15 @@ class SectionSampler {
   const IdSpan& ids() const { return stretches_.lists().neighbours; }
   EdgeData edge_data() const { return section_.edge_data; }
   const SectionPlan& planned() const { return plan_; }
+  /// All lists that an index found are taken whole: the plan has no rows and no counts.
+  bool all_whole() const { return all_whole_; }
+  /// That an index found.
+  std::span<const ListAt> indexed_lists() const requires(Rows::indexed) {
+    return stretches_.indexed_lists();
+  }
   /// Nothing of the section needs another request.
   bool complete() const {
-    return plan_.counts.size() == stretches_.size() && plan_.resume_position == 0;
+    return all_whole_ || (plan_.counts.size() == stretches_.size() && plan_.resume_position == 0);
   }
   /// Nodes of the frontier that the plan covers: the first so many.
   std::size_t covered() const {
@@ -102,6 +111,11 @@ class SectionSampler {
   /// \errors those of HopStretches::take()
   Status plan(Room room) {
     const std::size_t nodes = stretches_.size();
+    if constexpr (Rows::indexed) {
+      if (plan_all_whole(room)) {
+        return ok_status();
+      }
+    }
     plan_.counts.reserve(nodes);
     for (std::size_t first = 0; first < nodes; first += hop_group) {
       const auto group = std::span(scratch_.group).first(std::min(hop_group, nodes - first));
@@ -122,8 +136,14 @@ class SectionSampler {
 
   /// Draws and copies the planned rows, group by group: the entries of one are
   /// read while those of the next are drawn. \returns the entries written
+  /// \param out  with room for `copied_at_once` ids more, which may be written
   template <class IdT>
   std::uint64_t write(std::span<const IdT> ids, IdT* out, const DataPlaces& data) {
+    if constexpr (Rows::indexed) {
+      if (all_whole_) {
+        return copy_indexed(ids, out);
+      }
+    }
     if (!choice_) {
       return copy_lists(ids, out, data);
     }
@@ -180,13 +200,30 @@ class SectionSampler {
     return plan_.rows[plan_.first_rows[i / hop_group] + i % hop_group];
   }
 
+  /// Entries of the longest list that is taken without a choice.
+  std::uint64_t longest_whole() const {
+    return choice_ ? choice_->whole_up_to()
+                   : std::uint64_t{std::numeric_limits<std::uint32_t>::max()};
+  }
+
+  /// Plans all lists at once, if nothing is to be known of them but where they lie.
+  /// \returns false: nothing was planned
+  bool plan_all_whole(Room room) requires(Rows::indexed) {
+    if (section_.edge_data != EdgeData{}) {
+      return false;
+    }
+    const auto edges = stretches_.all_short(longest_whole());
+    all_whole_ = edges && *edges <= room.edges;
+    plan_.edges = all_whole_ ? *edges : 0;
+    return all_whole_;
+  }
+
   /// Plans a group without a choice, if all of its lists are short.
   /// \returns false: nothing was planned
   bool plan_whole_lists(std::size_t first, std::size_t nodes, Room room) {
     std::array<std::uint32_t, hop_group> degrees;
-    const std::uint64_t most =
-        choice_ ? choice_->whole_up_to() : std::uint64_t{std::numeric_limits<std::uint32_t>::max()};
-    const auto edges = stretches_.short_lists(first, most, std::span(degrees).first(nodes));
+    const auto edges =
+        stretches_.short_lists(first, longest_whole(), std::span(degrees).first(nodes));
     if (!edges || *edges > room.edges - std::min(plan_.edges, room.edges)) {
       return false;
     }
@@ -252,9 +289,6 @@ class SectionSampler {
   template <class IdT>
   std::uint64_t copy_lists(std::span<const IdT> ids, IdT* out, const DataPlaces& data) {
     const bool all_left = stretches_.left_out().none_in(0, plan_.counts.size());
-    if (Rows::indexed && all_left && plan_.rows.empty() && section_.edge_data == EdgeData{}) {
-      return copy_short_lists(ids, out);
-    }
     std::uint64_t written = 0;
     for (std::size_t i = 0; i < plan_.counts.size(); ++i) {
       if (plan_.counts[i] == 0) {
@@ -284,15 +318,23 @@ class SectionSampler {
     return written;
   }
 
-  /// The same of lists without anything else, most of which have one entry or two.
+  /// The same of all lists that an index found. Most have few entries, whose number cannot be guessed: as
+  /// many are copied of each list, and the next list overwrites what was too much.
   template <class IdT>
-  std::uint64_t copy_short_lists(std::span<const IdT> ids, IdT* out) const {
+  std::uint64_t copy_indexed(std::span<const IdT> ids, IdT* out) const requires(Rows::indexed) {
+    constexpr std::size_t ahead = 8;
+    const auto lists = stretches_.indexed_lists();
     IdT* to = out;
-    for (std::size_t i = 0; i < plan_.counts.size(); ++i) {
-      const IdT* const from = ids.data() + stretches_.begin_of(i);
-      for (std::uint32_t k = 0; k < plan_.counts[i]; ++k) {
-        *to++ = from[k];
+    for (std::size_t i = 0; i < lists.size(); ++i) {
+      __builtin_prefetch(ids.data() + lists[std::min(i + ahead, lists.size() - 1)].begin);
+      const auto [place, begin, entries] = lists[i];
+      const IdT* const from = ids.data() + begin;
+      if (entries <= copied_at_once && begin + copied_at_once <= ids.size()) {
+        std::copy_n(from, copied_at_once, to);
+      } else {
+        std::copy_n(from, entries, to);
       }
+      to += entries;
     }
     return static_cast<std::uint64_t>(to - out);
   }
@@ -422,6 +464,7 @@ class SectionSampler {
   HopStretches<Rows> stretches_;
   std::unique_ptr<Choice> choice_;  ///< Null: all entries are taken
   SectionPlan plan_;
+  bool all_whole_ = false;
   SectionScratch& scratch_;
 };
 

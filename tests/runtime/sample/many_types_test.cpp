@@ -91,6 +91,12 @@ std::vector<ManyTypesWay> many_types_ways() {
   return {
       {"uniform", [](auto&, auto&) {}},
       {"whole lists", [](auto& o, auto&) { o.fanout = {std::vector(46, all_neighbours)}; }},
+      {"nothing beside the neighbors", [](auto& o, auto&) { o.edge_data = {}; }},
+      {"whole lists, nothing beside them",
+       [](auto& o, auto&) {
+         o.fanout = {std::vector(46, all_neighbours), std::vector(46, 3)};
+         o.edge_data = {};
+       }},
       {"replace", [](auto& o, auto&) { o.replace = true; }},
       {"all nodes so far", [](auto& o, auto&) { o.frontier = Frontier::all; }},
       {"disjoint", [](auto& o, auto&) { o.disjoint = true; }},

@@ -1,9 +1,11 @@
 #include "runtime/sample/row_offsets.hpp"
 
+#include "runtime/sample/listed_rows_of_hops.hpp"
 #include "runtime/sample/mini_batch.hpp"
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <thread>
 
 namespace troupe {
@@ -20,8 +22,8 @@ ListedRows some_rows() {
 TEST(RowOffsets, OfListedRowsReadLikeThoseOfAll) {
   const RowOffsets offsets(6, some_rows());
   ASSERT_NE(offsets.listed(), nullptr);
-  EXPECT_EQ(offsets.listed()->rows, (std::vector<std::uint32_t>{1, 4}));
-  EXPECT_EQ(offsets.listed()->offsets, (std::vector<std::uint32_t>{0, 2, 6}));
+  EXPECT_TRUE(std::ranges::equal(offsets.listed()->rows, std::vector<std::uint32_t>{1, 4}));
+  EXPECT_TRUE(std::ranges::equal(offsets.listed()->offsets, std::vector<std::uint32_t>{0, 2, 6}));
   EXPECT_EQ(offsets.size(), 7U);
   EXPECT_EQ(offsets.front(), 0U);
   EXPECT_EQ(offsets.back(), 6U);
@@ -34,6 +36,43 @@ TEST(RowOffsets, OfListedRowsReadLikeThoseOfAll) {
   EXPECT_EQ(offsets, RowOffsets(all));
   EXPECT_EQ(offsets.kept_bytes(), 20U);
   EXPECT_EQ(RowOffsets(all).kept_bytes(), 28U);
+}
+
+TEST(ListedRowsOfHops, HaveTheRowsOfEachEdgeTypeOneAfterTheOther) {
+  ListedRowsOfHops hops;
+  const std::vector<std::uint32_t> places = {0, 2};
+  const std::vector<std::uint32_t> counts = {3, 1};
+  hops.begin(2);
+  hops.add(0, places, counts);
+  hops.begin(0);
+  hops.add(5, 2);
+  hops.begin(2);
+  hops.add(3, 4);
+  hops.add(3, 1);  // the rest of a list that was cut
+  hops.add(9, 1);
+  hops.begin(0);
+  hops.begin(3);
+  hops.add(3, 7);  // another edge type's row of the same number
+  auto [rows, owner] = hops.take(4);
+  const auto offsets_of = [&, its_owner = owner](std::size_t type) {
+    return RowOffsets(12, rows[type], its_owner);
+  };
+  const auto of_rows = [](std::initializer_list<std::pair<std::uint32_t, std::uint32_t>> listed) {
+    ListedRows added;
+    for (const auto& [row, count] : listed) {
+      added.add(row, count);
+    }
+    return RowOffsets(12, std::move(added));
+  };
+  EXPECT_EQ(offsets_of(0), of_rows({{5, 2}}));
+  EXPECT_EQ(offsets_of(1), of_rows({}));
+  EXPECT_EQ(offsets_of(2), of_rows({{0, 3}, {2, 1}, {3, 5}, {9, 1}}));
+  EXPECT_EQ(offsets_of(3), of_rows({{3, 7}}));
+  EXPECT_EQ(offsets_of(2).kept_bytes(), 36U);
+  const auto kept = offsets_of(2);
+  owner.reset();
+  EXPECT_EQ(kept.back(), 10U) << "whoever has the offsets has their memory";
+  EXPECT_TRUE(hops.take(1).first[0].rows.empty()) << "nothing is left";
 }
 
 TEST(RowOffsets, OfNoRowsAndOfNoEdges) {
