@@ -162,7 +162,7 @@ Status BatchBuilder::State::go_on() {
     return ok_status();
   }
   find_who_has();
-  shares.reserve(share_at.size());
+  shares.reserve(batch.edges.size());
   for (std::size_t e = 0; e < batch.edges.size(); ++e) {
     share_out(e);
   }

@@ -48,7 +48,7 @@ class FrontierShare {
 
   /// The answer, if one covers all nodes; else null.
   const HopSectionView* whole_answer() const {
-    return complete() && later_.empty() ? &first_.view : nullptr;
+    return complete() && answers() == 1 ? &first_.view : nullptr;
   }
   /// Calls `f(answer, first, count)` for the entries of the next node in each answer that has some.
   /// \requires complete(); at most once per node
