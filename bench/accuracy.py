@@ -164,7 +164,7 @@ class Data:
         return numpy.load(folder / "train_pos.npy")
 
     def links_of(self, folder, name, graph):
-        """A graph whose edges are the links to train on, both ways."""
+        """A graph whose edges are the links to train on, both ways. Returns these links."""
         import numpy
 
         train = self.split(folder, name)
@@ -173,16 +173,16 @@ class Data:
         for array in ("indptr.npy", "indices.npy"):
             (folder / "graph" / array).unlink(missing_ok=True)
         numpy.save(folder / "graph/edge_index.npy", numpy.ascontiguousarray(both_ways.T))
+        return train
 
     def cora_links(self, folder):
         self.links_of(folder, "cora", ROOT / "examples/data/cora")
 
     def amazon_links(self, folder):
-        """Either end of a link may be its source, as PyG's script draws it anew in each batch: here once, for all epochs."""
+        """Turns half of the links to train on, as their files name the lower id first. PyG's script turns them anew in each batch."""
         import numpy
 
-        self.links_of(folder, "amazon_computers", ROOT / "examples/data/amazon_computers")
-        train = numpy.load(folder / "train_pos.npy")
+        train = self.links_of(folder, "amazon_computers", ROOT / "examples/data/amazon_computers")
         turned = numpy.random.default_rng(0).random(len(train)) < 0.5
         numpy.save(folder / "train_pos.npy", numpy.where(turned[:, None], train[:, ::-1], train))
 

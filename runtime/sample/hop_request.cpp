@@ -38,8 +38,7 @@ Status cut_edge_data(const HopReply& reply, std::span<HopSectionView> views,
 ///   without neighbors
 Status check_listed(const HopSectionView& view, std::string_view message) {
   const auto& places = *view.places;
-  const auto& counts = view.counts;
-  // Without a branch each: what is wrong is rarely asked.
+  // No branch for each place; which one is wrong is asked afterwards.
   bool rises = true;
   for (std::size_t i = 1; i < places.size(); ++i) {
     rises = rises & (places[i - 1] < places[i]);
@@ -50,11 +49,7 @@ Status check_listed(const HopSectionView& view, std::string_view message) {
                  fmt::format("{}: expected listed places that rise below {}, found {}", message,
                              view.nodes, bad == places.end() ? places.back() : *bad));
   }
-  bool all = true;
-  for (const auto count : counts) {
-    all = all & (count != 0);
-  }
-  if (!all) {
+  if (std::ranges::count(view.counts, 0U) > 0) {
     return Error(Errc::data_corruption,
                  fmt::format("{}: expected listed nodes with neighbors, found 0", message));
   }

@@ -31,31 +31,43 @@ Status plan_sections(std::vector<SectionSampler<Rows>>& samplers, std::uint64_t 
   return ok_status();
 }
 
-/// Appends what a section says of nodes whose lists are taken whole.
-/// \param nodes  of the section
-/// \returns the number of listed ones; nothing: each node is counted
-std::optional<std::uint64_t> add_lists(std::span<const ListAt> lists, std::uint64_t nodes,
-                                       HopReply& reply) {
+struct ListedCount {
+  std::uint32_t place;  ///< In the section's frontier
+  std::uint32_t count;  ///< Neighbors; 0: a choice took nothing
+};
+
+/// Appends how many neighbors each node of a section got, or where few got any, which did and how many.
+/// \param lists  of the section
+/// \param of     ListedCount of a list, by its number
+/// \returns the number of listed nodes; nothing: each node is counted
+template <class Of>
+std::optional<std::uint64_t> add_listed(std::size_t lists, std::uint64_t nodes, const Of& of,
+                                        HopReply& reply) {
   const std::size_t before = reply.counts.size();
-  if (2 * lists.size() > nodes) {
+  if (2 * lists > nodes) {
     reply.counts.resize(before + nodes);
-    for (const auto& list : lists) {
-      reply.counts[before + list.place] = list.entries;
+    for (std::size_t i = 0; i < lists; ++i) {
+      const auto [place, count] = of(i);
+      reply.counts[before + place] = count;
     }
     return std::nullopt;
   }
   const std::size_t places_before = reply.places.size();
-  reply.counts.resize(before + lists.size());
-  reply.places.resize(places_before + lists.size());
-  for (std::size_t i = 0; i < lists.size(); ++i) {
-    reply.counts[before + i] = lists[i].entries;
-    reply.places[places_before + i] = lists[i].place;
+  reply.counts.resize(before + lists);
+  reply.places.resize(places_before + lists);
+  std::size_t listed = 0;
+  for (std::size_t i = 0; i < lists; ++i) {
+    const auto [place, count] = of(i);
+    reply.counts[before + listed] = count;
+    reply.places[places_before + listed] = place;
+    listed += count > 0 ? 1U : 0U;
   }
-  return lists.size();
+  reply.counts.resize(before + listed);
+  reply.places.resize(places_before + listed);
+  return listed;
 }
 
-/// Appends what a section says of its nodes: how many neighbors each one got, or where few got any, which
-/// did and how many.
+/// Appends what a section says of its nodes.
 template <class Rows>
 HopReply::Section add_counts(const SectionSampler<Rows>& sampler, HopReply& reply) {
   const auto& plan = sampler.planned();
@@ -66,22 +78,14 @@ HopReply::Section add_counts(const SectionSampler<Rows>& sampler, HopReply& repl
   if constexpr (!Rows::indexed) {
     reply.counts.insert(reply.counts.end(), plan.counts.begin(), plan.counts.end());
   } else if (sampler.all_whole()) {
-    section.listed = add_lists(sampler.indexed_lists(), section.nodes, reply);
-  } else if (2 * plan.counts.size() > section.nodes) {
-    const std::size_t before = reply.counts.size();
-    reply.counts.resize(before + section.nodes);
-    for (std::size_t row = 0; row < plan.counts.size(); ++row) {
-      reply.counts[before + sampler.place(row)] = plan.counts[row];
-    }
+    const auto lists = sampler.indexed_lists();
+    const auto of = [&](std::size_t i) { return ListedCount{lists[i].place, lists[i].entries}; };
+    section.listed = add_listed(lists.size(), section.nodes, of, reply);
   } else {
-    const std::size_t before = reply.counts.size();
-    for (std::size_t row = 0; row < plan.counts.size(); ++row) {
-      if (plan.counts[row] > 0) {  // a choice may have taken nothing
-        reply.counts.push_back(plan.counts[row]);
-        reply.places.push_back(static_cast<std::uint32_t>(sampler.place(row)));
-      }
-    }
-    section.listed = reply.counts.size() - before;
+    const auto of = [&](std::size_t row) {
+      return ListedCount{static_cast<std::uint32_t>(sampler.place(row)), plan.counts[row]};
+    };
+    section.listed = add_listed(plan.counts.size(), section.nodes, of, reply);
   }
   return section;
 }

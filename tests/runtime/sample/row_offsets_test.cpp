@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <memory>
 #include <thread>
 
 namespace troupe {
@@ -53,9 +54,9 @@ TEST(ListedRowsOfHops, HaveTheRowsOfEachEdgeTypeOneAfterTheOther) {
   hops.begin(0);
   hops.begin(3);
   hops.add(3, 7);  // another edge type's row of the same number
-  auto [rows, owner] = hops.take(4);
-  const auto offsets_of = [&, its_owner = owner](std::size_t type) {
-    return RowOffsets(12, rows[type], its_owner);
+  auto taken = hops.take(4);
+  const auto offsets_of = [&taken](std::size_t type) {
+    return RowOffsets(12, taken.first[type], taken.second);
   };
   const auto of_rows = [](std::initializer_list<std::pair<std::uint32_t, std::uint32_t>> listed) {
     ListedRows added;
@@ -69,9 +70,14 @@ TEST(ListedRowsOfHops, HaveTheRowsOfEachEdgeTypeOneAfterTheOther) {
   EXPECT_EQ(offsets_of(2), of_rows({{0, 3}, {2, 1}, {3, 5}, {9, 1}}));
   EXPECT_EQ(offsets_of(3), of_rows({{3, 7}}));
   EXPECT_EQ(offsets_of(2).kept_bytes(), 36U);
-  const auto kept = offsets_of(2);
-  owner.reset();
-  EXPECT_EQ(kept.back(), 10U) << "whoever has the offsets has their memory";
+  const std::weak_ptr<const void> memory = taken.second;
+  {
+    const auto kept = offsets_of(2);
+    taken.second.reset();
+    EXPECT_FALSE(memory.expired()) << "offsets keep the memory of their arrays";
+    EXPECT_EQ(kept.back(), 10U);
+  }
+  EXPECT_TRUE(memory.expired());
   EXPECT_TRUE(hops.take(1).first[0].rows.empty()) << "nothing is left";
 }
 
