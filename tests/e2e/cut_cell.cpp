@@ -192,11 +192,9 @@ void CutRun::leave_orphan() {
   const auto is_there = [&](pid_t pid) {
     return std::ranges::count(processes_of(mark_), pid, &RunProcess::pid) > 0;
   };
-  if (agent <= 0 || orphan <= 0) {
+  if (!stop_process(agent) || !stop_process(orphan)) {
     return problem(fmt::format("no {}, or no agent of it", role_.process));
   }
-  kill(agent, SIGSTOP);
-  kill(orphan, SIGSTOP);
   const auto is_replaced = [&] {
     return std::ranges::count(processes_of(mark_), role_.process, &RunProcess::name) > 1;
   };

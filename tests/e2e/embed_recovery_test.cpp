@@ -28,13 +28,14 @@ class EmbedRecovery : public testing::EmbedLongRun {
     result.out = run.text();
     return result;
   }
-  /// Sends a signal to a process of a run, once it is there.
-  static void signal(WatchedRun& run, const std::string& name, int signal) {
+  /// -1: it did not come within 10 s.
+  static pid_t wait_for_process(WatchedRun& run, const std::string& name) {
     pid_t found = -1;
-    ASSERT_TRUE(
-        run.wait_until([&] { return (found = testing::find_process(run.mark(), name)) > 0; }, 10s))
-        << "no " << name;
-    ASSERT_TRUE(testing::signal_process(found, signal));
+    run.wait_until([&] { return (found = testing::find_process(run.mark(), name)) > 0; }, 10s);
+    return found;
+  }
+  static void kill_process(WatchedRun& run, const std::string& name) {
+    ASSERT_TRUE(testing::signal_process(wait_for_process(run, name), SIGKILL)) << "no " << name;
   }
   void expect_results(const std::string& name, const testing::ProcessResult& ran) const {
     const auto& undisturbed = run_once("undisturbed", longer({}));
@@ -52,7 +53,7 @@ class EmbedRecovery : public testing::EmbedLongRun {
     words.insert(words.end(), command.begin(), command.end());
     WatchedRun run(words, folder(), mark_);
     ASSERT_TRUE(run.wait_for_line("epoch 45:", 60s)) << run.text();
-    ASSERT_NO_FATAL_FAILURE(signal(run, victim, SIGKILL));
+    ASSERT_NO_FATAL_FAILURE(kill_process(run, victim));
 
     const auto ran = result_of(run);
 
@@ -108,7 +109,7 @@ TEST_F(EmbedRecovery, LossesOneAfterAnother) {
        {std::pair("epoch 25:", "host 1"), std::pair("epoch 65:", "host 0"),
         std::pair("epoch 105:", "host 1")}) {
     ASSERT_TRUE(run.wait_for_line(epoch, 60s)) << run.text();
-    ASSERT_NO_FATAL_FAILURE(signal(run, victim, SIGKILL));
+    ASSERT_NO_FATAL_FAILURE(kill_process(run, victim));
   }
 
   expect_results("thrice", result_of(run));
@@ -119,7 +120,7 @@ TEST_F(EmbedRecovery, WithoutACheckpointRanksBeginAtTheBeginning) {
   words[3] = "checkpoint.every.epochs=1000";
   WatchedRun run(program_command("none", words), folder());
   ASSERT_TRUE(run.wait_for_line("epoch 15:", 60s)) << run.text();
-  ASSERT_NO_FATAL_FAILURE(signal(run, "host 1", SIGKILL));
+  ASSERT_NO_FATAL_FAILURE(kill_process(run, "host 1"));
 
   const auto ran = result_of(run);
 
@@ -130,10 +131,10 @@ TEST_F(EmbedRecovery, WithoutACheckpointRanksBeginAtTheBeginning) {
 TEST_F(EmbedRecovery, AnInterruptedRunIsNotStartedAgain) {
   WatchedRun run(program_command("ended", longer(local())), folder());
   ASSERT_TRUE(run.wait_for_line("epoch 25:", 60s)) << run.text();
-  ASSERT_NO_FATAL_FAILURE(signal(run, "host 1", SIGSTOP));  // it cannot make a checkpoint
+  ASSERT_TRUE(testing::stop_process(wait_for_process(run, "host 1")));  // no checkpoint then
   kill(run.pid(), SIGINT);
   ASSERT_TRUE(run.wait_for_line("stopping after the current step", 10s)) << run.text();
-  ASSERT_NO_FATAL_FAILURE(signal(run, "host 1", SIGKILL));
+  ASSERT_NO_FATAL_FAILURE(kill_process(run, "host 1"));
 
   EXPECT_EQ(run.wait_for_end(60s), 130) << run.text();
   EXPECT_FALSE(run.find("all ranks start again")) << run.text();
@@ -247,7 +248,7 @@ TEST_F(EmbedRecovery, AHolderThatHasLostWhatWasWrittenTakesTheRanksBack) {
                               {}),
                  folder());
   ASSERT_TRUE(run.wait_for_line("epoch 45", 60s)) << run.text();
-  ASSERT_NO_FATAL_FAILURE(signal(run, "server 1", SIGKILL));
+  ASSERT_NO_FATAL_FAILURE(kill_process(run, "server 1"));
 
   const auto ran = result_of(run);
 

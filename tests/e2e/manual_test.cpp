@@ -356,8 +356,8 @@ TEST_P(ManualOrphan, ThatItsAgentCannotKillFindsItselfFencedAndEnds) {
   ASSERT_TRUE(run_->wait_for_line("epoch  3/24", 60s)) << run_->text();
   const auto member = testing::find_process(old->mark(), name);
   ASSERT_GT(member, 0);
-  kill(old->pid(), SIGSTOP);
-  kill(member, SIGSTOP);
+  ASSERT_TRUE(testing::stop_process(old->pid()));
+  ASSERT_TRUE(testing::stop_process(member));
   auto& next = join_host(host, settings);
   ASSERT_TRUE(run_->wait_until(
       [&, name = name] { return testing::find_process(next.mark(), name) > 0; }, 15s))

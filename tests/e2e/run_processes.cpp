@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -10,6 +11,7 @@
 #include <signal.h>
 #include <sstream>
 #include <string_view>
+#include <thread>
 #include <unistd.h>
 
 namespace troupe::testing {
@@ -40,6 +42,13 @@ char state_of(const fs::path& process) {
   const auto text = read_all(process / "stat");
   const auto end = text.rfind(')');
   return end == std::string::npos || end + 2 >= text.size() ? 'Z' : text[end + 2];
+}
+
+bool all_threads_stopped(pid_t pid) {
+  std::error_code error;
+  const fs::directory_iterator threads(fs::path("/proc") / std::to_string(pid) / "task", error);
+  return !error && std::all_of(begin(threads), end(threads),
+                               [](const auto& thread) { return state_of(thread.path()) == 'T'; });
 }
 
 /// A user program has its arguments in a variable.
@@ -134,6 +143,16 @@ pid_t find_process(const std::string& mark, const std::string& name) {
 
 bool signal_process(pid_t pid, int signal) {
   return pid > 0 && kill(pid, signal) == 0;
+}
+
+bool stop_process(pid_t pid) {
+  if (!signal_process(pid, SIGSTOP)) {
+    return false;
+  }
+  for (int i = 0; i < 1000 && !all_threads_stopped(pid); ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  return all_threads_stopped(pid);
 }
 
 std::vector<std::string> listening_sockets(const std::vector<RunProcess>& processes) {
