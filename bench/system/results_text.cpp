@@ -16,8 +16,8 @@ double median(const Json& stats) {
 std::string kernels_text(const Json& kernels, const Json& limits) {
   return fmt::format(
       "{:.0f} edges and {:.0f} rows per batch\n"
-      "one thread: sampling {:.1f} ms = {:.2f} M edges/s ({:.0f} % of what random reads allow)\n"
-      "one thread: gathering {:.1f} ms = {:.2f} GB/s (plain loop {:.2f}, memcpy {:.2f})\n",
+      "one thread: sampling {:.2f} ms = {:.2f} M edges/s ({:.0f} % of what random reads allow)\n"
+      "one thread: gathering {:.2f} ms = {:.2f} GB/s (plain loop {:.2f}, memcpy {:.2f})\n",
       kernels["edges_per_batch"].get<double>(), kernels["rows_per_batch"].get<double>(),
       median(kernels["sample_us"]) * 1e-3, kernels["sample_m_edges_s"].get<double>(),
       100 * kernels["sample_share_of_limit"].get<double>(), median(kernels["collect_us"]) * 1e-3,

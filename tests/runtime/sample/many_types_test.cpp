@@ -5,9 +5,11 @@
 
 #include <gtest/gtest.h>
 
+#include <fmt/format.h>
 #include <numeric>
 #include <random>
 #include <string>
+#include <utility>
 
 namespace troupe {
 namespace {
@@ -246,6 +248,29 @@ HopRequest request_of_all(const CutGraph& cut) {
   return request;
 }
 
+/// That a part with an index answers as one without. \returns entries of counts, with and without
+std::pair<std::size_t, std::size_t> expect_the_same_answer(const Part& indexed, const Part& plain,
+                                                           const HopRequest& request) {
+  const auto some = *sample_one_hop(indexed, request);
+  const auto all = *sample_one_hop(plain, request);
+  EXPECT_EQ(some.sections.size(), all.sections.size());
+  EXPECT_TRUE(std::ranges::equal(some.neighbours.bytes, all.neighbours.bytes));
+  const auto some_views = *sections_of(some);
+  const auto all_views = *sections_of(all);
+  for (std::size_t i = 0; i < std::min(some_views.size(), all_views.size()); ++i) {
+    EXPECT_EQ(some_views[i].nodes, all_views[i].nodes) << "section " << i;
+    EXPECT_EQ(some_views[i].resume_position, all_views[i].resume_position);
+    EXPECT_FALSE(all_views[i].places.has_value());
+    std::vector<std::uint32_t> counts(some_views[i].nodes);
+    const auto places = some_views[i].places;
+    for (std::size_t k = 0; k < some_views[i].counts.size(); ++k) {
+      counts[places ? (*places)[k] : k] = some_views[i].counts[k];
+    }
+    EXPECT_TRUE(std::ranges::equal(counts, all_views[i].counts)) << "section " << i;
+  }
+  return {some.counts.size(), all.counts.size()};
+}
+
 TEST(ManyTypes, RepliesListNodesWithNeighborsAndAreAsLongAsLookingGives) {
   const auto graph = many_types(3);
   const auto indexed = cut_with(graph, 1, EdgeDir::in, true);
@@ -253,31 +278,36 @@ TEST(ManyTypes, RepliesListNodesWithNeighborsAndAreAsLongAsLookingGives) {
   auto request = request_of_all(indexed);
   for (const std::uint64_t most_edges : {1U, 3U, 20U, 60U, 1000U}) {
     for (const std::int32_t fanout : {all_neighbours, 2}) {
+      SCOPED_TRACE(fmt::format("{} edges, fanout {}", most_edges, fanout));
       request.max_edges = most_edges;
       for (auto& section : request.sections) {
         section.fanout = fanout;
       }
-      ASSERT_OK_AND_ASSIGN(const auto some, sample_one_hop(*indexed.parts[0], request));
-      ASSERT_OK_AND_ASSIGN(const auto all, sample_one_hop(*plain.parts[0], request));
-      ASSERT_EQ(some.sections.size(), all.sections.size()) << most_edges;
-      EXPECT_TRUE(std::ranges::equal(some.neighbours.bytes, all.neighbours.bytes));
-      ASSERT_OK_AND_ASSIGN(const auto some_views, sections_of(some));
-      ASSERT_OK_AND_ASSIGN(const auto all_views, sections_of(all));
-      for (std::size_t i = 0; i < some_views.size(); ++i) {
-        EXPECT_EQ(some_views[i].nodes, all_views[i].nodes) << "section " << i;
-        EXPECT_EQ(some_views[i].resume_position, all_views[i].resume_position);
-        EXPECT_FALSE(all_views[i].places.has_value());
-        std::vector<std::uint32_t> counts(some_views[i].nodes);
-        const auto places = some_views[i].places;
-        for (std::size_t k = 0; k < some_views[i].counts.size(); ++k) {
-          counts[places ? (*places)[k] : k] = some_views[i].counts[k];
-        }
-        EXPECT_TRUE(std::ranges::equal(counts, all_views[i].counts)) << "section " << i;
-      }
-      EXPECT_LE(some.counts.size(), all.counts.size());
+      const auto [some, all] = expect_the_same_answer(*indexed.parts[0], *plain.parts[0], request);
+      EXPECT_LE(some, all);
       if (most_edges == 1000) {
-        EXPECT_LT(4 * some.counts.size(), all.counts.size());
+        EXPECT_LT(4 * some, all);
       }
+    }
+  }
+}
+
+TEST(ManyTypes, ANodeMayBeAskedForAnyNumberOfTimes) {
+  const auto graph = many_types(3);
+  const auto indexed = cut_with(graph, 1, EdgeDir::in, true);
+  const auto plain = cut_with(graph, 1, EdgeDir::in, false);
+  auto request = request_of_all(indexed);
+  request.max_edges = 1'000'000;
+  const auto all = request.frontiers[0].nodes;
+  for (const std::size_t times : {1U, 2U, 50U}) {
+    for (const std::size_t nodes : {std::size_t{1}, std::size_t{9}, all.size()}) {
+      SCOPED_TRACE(fmt::format("{} nodes, {} times", nodes, times));
+      auto& asked = request.frontiers[0].nodes;
+      asked.clear();
+      for (std::size_t i = 0; i < nodes * times; ++i) {
+        asked.push_back(all[i % nodes]);
+      }
+      expect_the_same_answer(*indexed.parts[0], *plain.parts[0], request);
     }
   }
 }
