@@ -67,12 +67,13 @@ void add_jobs(Corpus& corpus) {
              "\"sample\": {\"fanout\": [15, 10], \"batch_size\": 64, \"frontier\": \"all\"},\n"
              "\"train\": {\"epochs\": 3, \"optimizer\": {\"kind\": \"sgd\", \"lr\": 0.1}},\n"
              "\"eval\": {\"metric\": \"f1\"}, \"seed\": 18446744073709551615}\n");
-  int number = 0;
   for (const auto& key : job_keys()) {
     std::string path = key.pointer.substr(1);
     std::ranges::replace(path, '/', '.');
     const auto value = key.default_value == "required" ? "[1]" : key.default_value;
-    corpus.add("overrides", fmt::format("key{:02}", number++), fmt::format("{}={}", path, value));
+    auto name = path;
+    std::ranges::replace(name, '*', 'X');  // where any name may stand
+    corpus.add("overrides", name, fmt::format("{}={}", path, value));
   }
   corpus.add("overrides", "many", "seed=7\nsample.fanout=[1,2]\ndigest=off\ntrain.epochs=x\n");
 }
