@@ -46,9 +46,13 @@ char state_of(const fs::path& process) {
 
 bool all_threads_stopped(pid_t pid) {
   std::error_code error;
-  const fs::directory_iterator threads(fs::path("/proc") / std::to_string(pid) / "task", error);
-  return !error && std::all_of(begin(threads), end(threads),
-                               [](const auto& thread) { return state_of(thread.path()) == 'T'; });
+  fs::directory_iterator thread(fs::path("/proc") / std::to_string(pid) / "task", error);
+  for (; !error && thread != fs::directory_iterator(); thread.increment(error)) {
+    if (state_of(thread->path()) != 'T') {
+      return false;
+    }
+  }
+  return !error;
 }
 
 /// A user program has its arguments in a variable.
