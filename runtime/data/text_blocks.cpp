@@ -7,6 +7,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 #include <zlib.h>
 #include <zstd.h>
@@ -23,6 +24,8 @@ Error damaged(const std::filesystem::path& path, std::string_view format, std::s
 }
 
 constexpr std::size_t out_bytes = std::size_t{1} << 18;
+/// Of UTF-8: spreadsheets write it before the text.
+constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
 
 /// Undoes gzip, also several members in a row.
 class Gunzip {
@@ -139,6 +142,13 @@ Packing packing_of(const std::filesystem::path& path) {
 Status for_each_line_block(const std::filesystem::path& path, std::size_t block_bytes,
                            const std::function<Status(std::string_view)>& take) {
   std::string text;
+  bool at_begin = true;
+  const auto take_lines = [&](std::string_view lines) {
+    if (std::exchange(at_begin, false) && lines.starts_with(byte_order_mark)) {
+      lines.remove_prefix(byte_order_mark.size());
+    }
+    return take(lines);
+  };
   const TakeBlock gather = [&](Bytes bytes) -> Status {
     const auto before = text.size();
     text.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
@@ -151,7 +161,7 @@ Status for_each_line_block(const std::filesystem::path& path, std::size_t block_
     if (end == std::string_view::npos) {
       return ok_status();
     }
-    TROUPE_RETURN_IF_ERROR(take(std::string_view(text).substr(0, end + 1)));
+    TROUPE_RETURN_IF_ERROR(take_lines(std::string_view(text).substr(0, end + 1)));
     text.erase(0, end + 1);
     return ok_status();
   };
@@ -173,7 +183,7 @@ Status for_each_line_block(const std::filesystem::path& path, std::size_t block_
       TROUPE_RETURN_IF_ERROR(for_each_block(path, gather));
       break;
   }
-  return text.empty() ? ok_status() : take(text);
+  return text.empty() ? ok_status() : take_lines(text);
 }
 
 }  // namespace troupe

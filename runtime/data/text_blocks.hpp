@@ -10,7 +10,8 @@
 
 namespace troupe {
 
-/// Reads a file; gzip and zstd are found by the first bytes and undone.
+/// Reads a file; gzip and zstd are found by the first bytes and undone. A byte order mark of UTF-8 at its
+/// beginning is left out.
 /// \param block_bytes  about the size of a block; a line that is longer makes a block as long as it
 /// \param take  gets whole lines, all with their '\n' but perhaps the file's last
 /// \errors not_found; failed_precondition: unreadable; data_corruption: compressed bytes that are

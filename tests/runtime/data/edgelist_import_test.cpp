@@ -92,6 +92,22 @@ TEST_F(EdgelistImport, CompressedFilesAreFoundByTheirContent) {
   EXPECT_EQ(edges({zstd_of(text) + zstd_of("5 6\n")}), (Texts{"0>1", "2>1", "1>3", "5>6"}));
 }
 
+TEST_F(EdgelistImport, AByteOrderMarkIsNoPartOfTheFirstLine) {
+  const std::string mark = "\xEF\xBB\xBF";
+  for (const std::string text :
+       {"0 1\n2 1\n1 3\n", "# SNAP\n0 1\n2 1\n1 3", "from,to\r\n0,1\r\n2,1\r\n1,3\r\n"}) {
+    EXPECT_EQ(edges({mark + text}), three) << text;
+    EXPECT_EQ(edges({gzipped(mark + text, temp_ / "packed")}), three) << text;
+    EXPECT_EQ(edges({zstd_of(mark + text)}), three) << text;
+  }
+  EXPECT_EQ(edges({mark + "0 1\n2 1", mark + "1 3\n", mark}), three);
+  EXPECT_ERROR(import({"0 1\n" + mark + "2 1\n"}), Errc::invalid_argument, "line 2");
+  EdgelistOptions options;
+  options.text_ids = true;
+  EXPECT_EQ(edges({mark + "alice,bob\nc/1,bob\n", mark + "bob,7\n"}, options), three);
+  EXPECT_EQ(read_all(out_ / "nodes-node/names.txt"), "alice\nbob\nc/1\n7\n");
+}
+
 TEST_F(EdgelistImport, DamagedCompressionIsAnErrorWithTheFile) {
   const auto gzip = gzipped("0 1\n2 1\n1 3\n", temp_ / "packed");
   const auto zstd = zstd_of("0 1\n2 1\n1 3\n");
