@@ -16,7 +16,8 @@ def run(train, job=None, *, set=None, resume=False, overwrite=False, device_batc
     alone, it is `job`, with all hosts simulated in this process.
 
     job        path of a job file
-    set        {"train.epochs": 3, "sample.fanout": [5, 5]}: replaces values, as --set does
+    set        {"train.epochs": 3, "sample.fanout": [5, 5]}: replaces values, as --set does; also numbers and arrays of NumPy,
+               and paths
     resume     continues from the newest checkpoint, as --resume does
     overwrite  as --overwrite does
     device_batches
@@ -48,10 +49,32 @@ def run(train, job=None, *, set=None, resume=False, overwrite=False, device_batc
 _VARIABLES = ("TROUPE_JOB", "TROUPE_SET", "TROUPE_RESUME", "TROUPE_OVERWRITE")
 
 
-def _environment(job, changes, resume, overwrite):
+def _plain(value):
+    """What JSON knows, of an object that it does not know."""
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    if hasattr(value, "tolist"):  # of NumPy, and of tensors
+        return value.tolist()
+    raise TypeError(f"expected a value of a job file, found {type(value).__name__}")
+
+
+def _text(key, value):
     import json
 
-    lines = [f"{key}={value if isinstance(value, str) else json.dumps(value)}" for key, value in changes.items()]
+    if isinstance(value, os.PathLike):
+        value = os.fspath(value)
+    if isinstance(value, str):
+        return value
+    try:
+        return json.dumps(value, default=_plain)
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"set: {key}: {error}") from None
+
+
+def _environment(job, changes, resume, overwrite):
+    if not isinstance(job, (str, os.PathLike)):
+        raise TypeError(f"job: expected the path of a job file, found {type(job).__name__}; single values go into set={{...}}")
+    lines = [f"{key}={_text(key, value)}" for key, value in changes.items()]
     for line in lines:
         if "\n" in line:
             raise ValueError(f"set: expected one line, got {line!r}")

@@ -1,5 +1,8 @@
 """Calls of a session, in this process. Runs that fail are in process_test.py: they end their process."""
 
+import json
+import os
+import pathlib
 import threading
 import unittest
 
@@ -60,6 +63,38 @@ class Calls(support.Scratch):
         self.run_job(train)
         self.run_job(train, overwrite=True)
         self.assertEqual(digests, [support.CORA_DIGEST] * 4)
+
+    def test_values_may_be_paths_and_numbers_of_numpy(self):
+        found = []
+
+        def train(session):
+            found.append((session.epochs, session.steps_per_epoch, session.seed))
+
+        self.run_job(
+            train,
+            pathlib.Path(support.CORA),
+            output=pathlib.Path(self.output()),
+            train__epochs=np.int64(3),
+            sample__fanout=np.array([4, 2]),
+            sample__batch_size=np.uint16(35),
+            sample__replace=np.bool_(True),
+            train__optimizer__lr=np.float32(0.5),
+            seed=np.uint64(2**64 - 1),
+        )
+        self.assertEqual(found, [(3, 2, 2**64 - 1)] * 2)
+        with open(os.path.join(self.output(), "report.json")) as file:
+            job = json.load(file)["job"]
+        self.assertEqual(job["sample"]["fanout"], [4, 2])
+        self.assertIs(job["sample"]["replace"], True)
+        self.assertEqual(job["train"]["optimizer"]["lr"], 0.5)
+
+    def test_values_that_no_job_file_has_are_named(self):
+        with self.assertRaisesRegex(TypeError, "set: train.epochs: expected a value of a job file, found object"):
+            self.run_job(print, train__epochs=object())
+        with self.assertRaisesRegex(TypeError, "job: expected the path of a job file, found dict; single values go into set"):
+            self.run_job(print, {"dataset": {"path": "d"}})
+        with self.assertRaisesRegex(ValueError, "set: expected one line"):
+            self.run_job(print, output="a\nb")
 
     def test_another_thread_is_refused(self):
         def train(session):
