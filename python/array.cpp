@@ -2,6 +2,7 @@
 
 #include "python/dlpack.hpp"
 
+#include <fmt/format.h>
 #include <pybind11/stl.h>
 
 namespace troupe::python {
@@ -37,9 +38,11 @@ py::buffer_info buffer_of(const Array& array) {
 
 std::span<float> floats_of(const py::buffer_info& info) {
   const Shape shape(info.shape.begin(), info.shape.end());
-  const bool no_gaps = info.size <= 1 || info.strides == strides_of(shape, sizeof(float));
+  const bool no_gaps = info.size <= 1 || info.strides == strides_of(shape, info.itemsize);
   if (info.format != "f" || !no_gaps) {
-    throw py::type_error("expected an array of float32, without gaps");
+    throw py::type_error(fmt::format(
+        "expected an array of float32, without gaps; found one of format \"{}\" {} gaps",
+        info.format, no_gaps ? "without" : "with"));
   }
   return {static_cast<float*>(info.ptr), static_cast<std::size_t>(info.size)};
 }

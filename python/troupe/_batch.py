@@ -43,6 +43,9 @@ class Walks:
         self.nodes: Array = array_of(facts["nodes"])  # [walks, steps + 1] int32 places; -1: the walk has ended
         self.restarts: Array = array_of(facts["restarts"])  # int32 positions in nodes.reshape(-1), see sample.walks
 
+    def __repr__(self):
+        return f"Walks({len(self.nodes)}, steps={self.steps})"
+
     def pairs(self, window):
         """Pairs of nodes at most `window` steps apart: centers, contexts, int32 positions in nodes.reshape(-1)."""
         return tuple(array_of(values) for values in self._view.pairs(window))
@@ -84,6 +87,9 @@ class Nodes:
 
     def __len__(self):
         return len(self.ids)
+
+    def __repr__(self):
+        return f"Nodes({self.name!r}, {len(self)})"
 
 
 class Edges:
@@ -144,6 +150,9 @@ class Edges:
     def __len__(self):
         return len(self.sources)
 
+    def __repr__(self):
+        return f"Edges({self.name!r}, {len(self)})"
+
 
 class Batch:
     """One batch of a rank. Keep it, or any of its arrays, as long as you like: the memory stays.
@@ -166,6 +175,10 @@ class Batch:
         self.disjoint: bool = view.disjoint
         self.seed_type: int = view.seed_type
         self.device: str = view.device  # where the arrays are: "cpu", "cuda:0", "emulated:0"
+
+    def __repr__(self):
+        nodes, edges = ({of.name: len(of) for of in types if len(of) > 0} for types in (self.all_nodes, self.all_edges))
+        return f"Batch(epoch={self.epoch}, number={self.number}, seeds={self.seeds}, nodes={nodes}, edges={edges})"
 
     @functools.cached_property
     def on_device(self) -> typing.Optional["Batch"]:

@@ -18,6 +18,9 @@ class Embedding:
         self.node_type: str = name
         self.dim: int = facts["dim"]
 
+    def __repr__(self):
+        return f"Embedding({self.node_type!r}, dim={self.dim})"
+
     def rows(self, nodes) -> Array:
         """[nodes, dim] float32 after all steps that are over (global ids; duplicates allowed), in a turn or outside of one."""
         return array_of(self._session._handle.learned_rows(self.node_type, int64_of(nodes)))

@@ -39,6 +39,10 @@ class Graph:
         self._nodes = {t.name: place for place, t in enumerate(self.node_types)}
         self._edges = {t.name: place for place, t in enumerate(self.edge_types)}
 
+    def __repr__(self):
+        nodes, edges = ({t.name: t.count for t in types} for types in (self.node_types, self.edge_types))
+        return f"Graph(nodes={nodes}, edges={edges})"
+
     def node_type(self, which):
         """Place of a node type that is given by name or place; None: the only one."""
         return _place(self._nodes, self.node_types, which, "node type")
@@ -141,6 +145,9 @@ class Session:
         self.first_epoch: int = handle.first_epoch  # with which a resumed run continues; else 0
         self.steps_per_epoch: int = handle.steps_per_epoch
         self.graph = Graph(handle.graph())
+
+    def __repr__(self):
+        return f"Session(rank={self.rank}, world={self.world}, device={self.device!r}, graph={self.graph})"
 
     # ---- seeds ----
 

@@ -57,6 +57,9 @@ class Tensor:
     def __len__(self):
         return self._rows
 
+    def __repr__(self):
+        return f"Tensor({self.name!r}, rows={self._rows}, shape={self.shape}, dtype={self.dtype!r})"
+
     def read(self, rows) -> Array:
         """[rows, …] in their order; duplicates allowed. bf16 as words of uint16."""
         ids, handle = _rows_of(rows), self._session._handle

@@ -64,6 +64,28 @@ class Calls(support.Scratch):
         self.run_job(train, overwrite=True)
         self.assertEqual(digests, [support.CORA_DIGEST] * 4)
 
+    def test_objects_say_what_they_are(self):
+        seen = {}
+
+        def train(session):
+            for batch in session.epoch(0):
+                if session.rank == 0 and batch.number == 0:
+                    item, buys = batch.nodes_of("item"), batch.edges_of("buys")
+                    self.assertEqual(repr(item), f"Nodes('item', {len(item.ids)})")
+                    self.assertEqual(repr(buys), f"Edges('buys', {len(buys.sources)})")
+                    empty = [of.name for of in batch.all_edges if len(of) == 0]
+                    self.assertTrue(repr(batch).startswith(f"Batch(epoch=0, number=0, seeds={batch.seeds}, nodes={{'"))
+                    self.assertFalse(any(name in repr(batch) for name in empty))
+                    self.assertIn(f"'buys': {len(buys)}", repr(batch))
+                session.end_step()
+            tensor = session.tensor("memory", rows=7, shape=(2, 3), dtype="float16")
+            seen[session.rank] = repr(session), repr(tensor)
+
+        self.run_job(train, self.toy)
+        session, tensor = seen[0]
+        self.assertTrue(session.startswith("Session(rank=0, world=2, device='cpu', graph=Graph(nodes={'"), session)
+        self.assertEqual(tensor, "Tensor('memory', rows=7, shape=(2, 3), dtype='f16')")
+
     def test_values_may_be_paths_and_numbers_of_numpy(self):
         found = []
 
@@ -267,8 +289,8 @@ class Calls(support.Scratch):
             expect(KeyError, "expected one of item, user", session.read_rows, nodes, "shop")
             expect(IndexError, "expected 0 to 1, got 2", session.read_rows, nodes, 2)
             expect(ValueError, '"in" or "out"', session.degrees, nodes, "buys", direction="up")
-            expect(TypeError, "float32", session.all_reduce, np.zeros(3))
-            expect(TypeError, "float32", session.all_reduce, np.zeros((3, 4), np.float32)[:, :2])
+            expect(TypeError, 'float32.*found one of format "d" without', session.all_reduce, np.zeros(3))
+            expect(TypeError, 'float32.*found.*"f" with gaps', session.all_reduce, np.zeros((3, 4), np.float32)[:, :2])
             expect(ValueError, "read-only", session.all_reduce, session.read_rows(nodes, "user").features)
             expect(TypeError, "float32", session.all_reduce_gradients, np.zeros(3), seeds=1)
             expect(ValueError, "not a turn of an epoch", session.all_reduce_gradients, np.zeros(3, np.float32))
