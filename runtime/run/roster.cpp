@@ -118,13 +118,19 @@ Result<std::uint32_t> Roster::apply(const net::Join& join) {
 
 Result<Roster::Actions> Roster::join(const net::Join& join) {
   TROUPE_RETURN_IF_ERROR(admit(join.instance));
-  TROUPE_RETURN_IF_ERROR(check_version(join));
   const auto id = join.instance.process;
   Actions actions;
   auto& entry = at(id);
+  if (auto fits = check_version(join); !fits) {
+    if (entry.state == State::starting && join.instance.incarnation == entry.incarnation) {
+      entry.refused = fits.error();
+    }
+    return std::move(fits).error();
+  }
   if (join.instance.incarnation == entry.incarnation && entry.state != State::starting) {
     return actions;  // a repeat
   }
+  entry.refused.reset();
   entry.incarnation = join.instance.incarnation;
   entry.address = join.address;
   entry.state = State::joined;
@@ -210,7 +216,9 @@ void Roster::drop(ProcessId id, const std::string& how, Actions& actions) {
 void Roster::count_failure(ProcessId id, const std::string& how, Actions& actions) {
   auto& entry = at(id);
   ++entry.failures;
-  if (entry.failures > options_.max_failures) {
+  if (entry.refused) {
+    actions.emplace_back(GiveUp{*entry.refused});
+  } else if (entry.failures > options_.max_failures) {
     actions.emplace_back(
         GiveUp{Error(Errc::peer_lost, fmt::format("{}: lost {} times in a row before it was ready; "
                                                   "the last time: {}",

@@ -1,6 +1,7 @@
 // A user program in every launch mode: the same results, arguments, mistakes.
 #include "runtime/graph/store.hpp"
 #include "tests/e2e/embed_fixture.hpp"
+#include "tests/e2e/other_build.hpp"
 #include "tests/support/network_hosts.hpp"
 #include "tests/support/slurm_cluster.hpp"
 #include "tests/support/watched_run.hpp"
@@ -234,6 +235,21 @@ TEST_F(EmbedByHand, AHostThatJoinsWithoutItIsToldSoOnBothSides) {
   EXPECT_EQ(ended.exit_code, 3) << ended.out;
   EXPECT_NE(ended.out.find(why), std::string::npos) << ended.out;
   EXPECT_NE(joined.err.find(why), std::string::npos) << joined.err;
+}
+
+TEST_F(Embed, OfAnotherBuildThanTheCommandItEndsAtOnce) {
+  auto words = program_command("other_build", {"--set", "cluster.launch=local"});
+  words[0] = testing::program_of_other_build(words[0], folder());
+
+  const auto ran = run(words);
+
+  EXPECT_EQ(ran.exit_code, 3) << ran.out << ran.err;
+  EXPECT_NE(ran.err.find("expected the program 0.1.0, build 0123456789abcdef"), std::string::npos)
+      << ran.err;
+  const std::string lost = "host 0 is lost";
+  const auto first = ran.err.find(lost);
+  EXPECT_EQ(ran.err.find(lost, first == std::string::npos ? 0 : first + 1), std::string::npos)
+      << "started again in vain: " << ran.err;
 }
 
 TEST_F(Embed, RunsInAnAllocationOfSlurm) {

@@ -1,4 +1,5 @@
 // Hosts started by hand: `troupe join` against a run that waits for them.
+#include "tests/e2e/other_build.hpp"
 #include "tests/support/fault_cell.hpp"
 #include "tests/support/scratch_folder.hpp"
 
@@ -112,26 +113,11 @@ TEST_F(Manual, AHostMayJoinBeforeTheRunThatItBelongsTo) {
   expect_end(early, 0);
 }
 
-/// A copy of the program that says it was made from other sources.
-std::string program_of_other_build(const std::string& folder) {
-  const auto version = testing::run_process({TROUPE_PROGRAM, "--version"}, folder).out;
-  const std::string before = "build ";
-  const auto id = version.substr(version.find(before) + before.size(), 16);
-  std::ifstream in(TROUPE_PROGRAM, std::ios::binary);
-  std::string bytes{std::istreambuf_iterator<char>(in), {}};
-  const auto at = bytes.find(id);
-  EXPECT_NE(at, std::string::npos) << version;
-  bytes.replace(at, id.size(), "0123456789abcdef");
-  const auto program = folder + "/troupe-of-other-build";
-  std::ofstream(program, std::ios::binary) << bytes;
-  std::filesystem::permissions(program, std::filesystem::perms::owner_all);
-  return program;
-}
-
 TEST_F(Manual, AProcessOfAnotherBuildIsRefusedWithBothBuilds) {
   ASSERT_NO_FATAL_FAILURE(start());
 
-  auto& other = join({"--host-rank", "0"}, {}, "", program_of_other_build(folder()));
+  auto& other =
+      join({"--host-rank", "0"}, {}, "", testing::program_of_other_build(TROUPE_PROGRAM, folder()));
 
   EXPECT_EQ(other.wait_for_end(60s), 3) << other.text();
   EXPECT_TRUE(other.find("found 0.1.0, build 0123456789abcdef, sampling version 1"))

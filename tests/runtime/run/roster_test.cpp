@@ -93,6 +93,30 @@ TEST_F(RosterTest, AnotherVersionOfTheProgramDoesNotJoin) {
   EXPECT_OK(roster_.join({member(3, 1), "a:1", "v"}));
 }
 
+TEST_F(RosterTest, OneOfAnotherVersionEndsTheRunWithItsReason) {
+  join(1, 1);
+  EXPECT_ERROR(roster_.join({member(3, 1), "a:1", "w"}), Errc::failed_precondition, "found w");
+
+  const auto names = lost(3, 1);
+
+  EXPECT_TRUE(std::ranges::count(names,
+                                 "give up: host 0: expected the program v, found w; try: the "
+                                 "same program on all hosts"))
+      << "it would be started again, and refused";
+}
+
+TEST_F(RosterTest, AVersionThatWasRefusedBeforeOneJoinedDoesNotEndTheRun) {
+  join(1, 1);
+  EXPECT_ERROR(roster_.join({member(3, 1), "a:1", "w"}), Errc::failed_precondition, "found w");
+  join(3, 1);
+  EXPECT_ERROR(roster_.join({member(3, 1), "a:1", "w"}), Errc::failed_precondition, "found w");
+
+  const auto names = lost(3, 1);
+
+  EXPECT_TRUE(std::ranges::none_of(
+      names, [](const std::string& name) { return name.starts_with("give up"); }));
+}
+
 TEST_F(RosterTest, OneThatCannotHaveItsActorsEndsTheRunWithItsReason) {
   join(1, 1);
   join(3, 1);
