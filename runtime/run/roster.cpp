@@ -255,7 +255,9 @@ Roster::Actions Roster::lost(const net::ProcessInstance& instance, const std::st
   ++number_;
   actions.emplace_back(TellMembers{});
   actions.emplace_back(Changed{});
-  start(id, actions);
+  if (!at(id).refused) {
+    start(id, actions);
+  }
   settle(actions);
   return actions;
 }

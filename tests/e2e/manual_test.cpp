@@ -114,10 +114,10 @@ TEST_F(Manual, AHostMayJoinBeforeTheRunThatItBelongsTo) {
 }
 
 TEST_F(Manual, AProcessOfAnotherBuildIsRefusedWithBothBuilds) {
+  const auto program = testing::program_of_other_build(TROUPE_PROGRAM, folder());
   ASSERT_NO_FATAL_FAILURE(start());
 
-  auto& other =
-      join({"--host-rank", "0"}, {}, "", testing::program_of_other_build(TROUPE_PROGRAM, folder()));
+  auto& other = join({"--host-rank", "0"}, {}, "", program);
 
   EXPECT_EQ(other.wait_for_end(60s), 3) << other.text();
   EXPECT_TRUE(other.find("found 0.1.0, build 0123456789abcdef, sampling version 1"))

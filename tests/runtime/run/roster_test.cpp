@@ -103,6 +103,8 @@ TEST_F(RosterTest, OneOfAnotherVersionEndsTheRunWithItsReason) {
                                  "give up: host 0: expected the program v, found w; try: the "
                                  "same program on all hosts"))
       << "it would be started again, and refused";
+  EXPECT_TRUE(std::ranges::none_of(
+      names, [](const std::string& name) { return name.starts_with("spawn"); }));
 }
 
 TEST_F(RosterTest, AVersionThatWasRefusedBeforeOneJoinedDoesNotEndTheRun) {
