@@ -50,7 +50,7 @@ _VARIABLES = ("TROUPE_JOB", "TROUPE_SET", "TROUPE_RESUME", "TROUPE_OVERWRITE")
 
 
 def _plain(value):
-    """What JSON knows, of an object that it does not know."""
+    """Converts what json.dumps does not know: paths, and numbers and arrays of NumPy."""
     if isinstance(value, os.PathLike):
         return os.fspath(value)
     if hasattr(value, "tolist"):  # of NumPy, and of tensors
@@ -61,8 +61,6 @@ def _plain(value):
 def _text(key, value):
     import json
 
-    if isinstance(value, os.PathLike):
-        value = os.fspath(value)
     if isinstance(value, str):
         return value
     try:

@@ -35,6 +35,7 @@ void Roster::start(ProcessId id, Actions& actions) {
   }
   const auto after = pause(entry);
   ++entry.incarnation;
+  entry.refused.reset();
   entry.state = State::starting;
   const net::ProcessInstance instance{id, entry.incarnation};
   if (process.agent) {

@@ -122,9 +122,9 @@ class Roster {
     std::uint32_t given = 0;        ///< with `manual`, last one given out
     std::string address;
     std::uint32_t failures = 0;
-    std::optional<Error> refused;  ///< why the last one started may not join, nor will the next
-    std::uint64_t told = 0;        ///< last table that it took
-    std::uint64_t since = 0;       ///< first table that has it
+    std::optional<Error> refused;  ///< reason why the incarnation started last may not join
+    std::uint64_t told = 0;        ///< number of the last table acknowledged
+    std::uint64_t since = 0;       ///< number of the first table that lists the process
     bool settled = false;
   };
   const ProcessPlan& plan(ProcessId id) const { return options_.layout.at(id); }

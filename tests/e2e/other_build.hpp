@@ -1,6 +1,6 @@
 #pragma once
 /// \file other_build.hpp
-/// A program that was made from other sources, as far as it says.
+/// Copies of the troupe program that report another build.
 #include "tests/support/process.hpp"
 
 #include <gtest/gtest.h>

@@ -153,10 +153,13 @@ bool stop_process(pid_t pid) {
   if (!signal_process(pid, SIGSTOP)) {
     return false;
   }
-  for (int i = 0; i < 1000 && !all_threads_stopped(pid); ++i) {
+  for (int i = 0; i < 1000; ++i) {
+    if (all_threads_stopped(pid)) {
+      return true;
+    }
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
-  return all_threads_stopped(pid);
+  return false;
 }
 
 std::vector<std::string> listening_sockets(const std::vector<RunProcess>& processes) {

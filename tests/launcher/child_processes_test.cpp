@@ -248,7 +248,7 @@ TEST(ChildProcesses, KillingOneThatHasEndedOrNeverWasDoesNothing) {
   children.run("exit 0");
   children.processes().kill(1);
   children.processes().kill(99);
-  EXPECT_TRUE(children.processes().wait(10'000));  // its end is told before it is counted
+  EXPECT_TRUE(children.processes().wait(10'000));  // the exit event precedes the count
 }
 
 TEST(ChildProcesses, SignalsReachAllEvenIfTheyAreBlockedHere) {

@@ -24,8 +24,8 @@ std::vector<RunProcess> processes_of(const std::string& mark);
 pid_t find_process(const std::string& mark, const std::string& name);
 /// \returns whether there is such a process; nothing is sent for -1, which would mean all of them
 bool signal_process(pid_t pid, int signal);
-/// Returns once no thread of it runs: under load they go on for milliseconds after the signal.
-/// \returns whether there is such a process and it has stopped, within 10 s
+/// Sends SIGSTOP and waits until all threads have stopped: under load they run for milliseconds after the
+/// signal. \returns false: no such process, or not stopped within 10 s
 bool stop_process(pid_t pid);
 /// Numbers of the kernel for the sockets that the processes listen on.
 std::vector<std::string> listening_sockets(const std::vector<RunProcess>& processes);

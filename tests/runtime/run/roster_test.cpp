@@ -119,6 +119,19 @@ TEST_F(RosterTest, AVersionThatWasRefusedBeforeOneJoinedDoesNotEndTheRun) {
       names, [](const std::string& name) { return name.starts_with("give up"); }));
 }
 
+TEST_F(RosterTest, AVersionRefusedBeforeTheAgentWasLostDoesNotEndTheRun) {
+  join(1, 1);
+  EXPECT_ERROR(roster_.join({member(3, 1), "a:1", "w"}), Errc::failed_precondition, "found w");
+  lost(1, 1);
+  join(1, 2);
+
+  const auto names = lost(3, 2);
+
+  EXPECT_FALSE(names.empty());
+  EXPECT_TRUE(std::ranges::none_of(
+      names, [](const std::string& name) { return name.starts_with("give up"); }));
+}
+
 TEST_F(RosterTest, OneThatCannotHaveItsActorsEndsTheRunWithItsReason) {
   join(1, 1);
   join(3, 1);

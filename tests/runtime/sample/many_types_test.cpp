@@ -248,7 +248,7 @@ HopRequest request_of_all(const CutGraph& cut) {
   return request;
 }
 
-/// That a part with an index answers as one without. \returns entries of counts, with and without
+/// Checks that parts with and without an index give the same reply. \returns entries of `counts` in each
 std::pair<std::size_t, std::size_t> expect_the_same_answer(const Part& indexed, const Part& plain,
                                                            const HopRequest& request) {
   const auto some = *sample_one_hop(indexed, request);
