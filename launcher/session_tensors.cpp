@@ -308,13 +308,14 @@ Result<Segment> Session::State::read_tensor(const DistTensor::State& tensor,
     const auto some = rows.subspan(first, std::min<std::size_t>(piece, rows.size() - first));
     AskHolders<ReadTensor> asked;
     std::vector<std::vector<std::size_t>> places;
-    for (auto& [part, share] : by_part({*place.host->book, tensor}, some)) {
-      asked.questions.emplace_back(part, Ref<ReadTensor>(ReadTensor{.tensor = tensor.number,
-                                                                    .row_bytes = row_bytes,
-                                                                    .first = share.first,
-                                                                    .count = share.count,
-                                                                    .ids = std::move(share.ids)}));
-      places.push_back(std::move(share.at));
+    for (auto& [part, of_part] : by_part({*place.host->book, tensor}, some)) {
+      asked.questions.emplace_back(part,
+                                   Ref<ReadTensor>(ReadTensor{.tensor = tensor.number,
+                                                              .row_bytes = row_bytes,
+                                                              .first = of_part.first,
+                                                              .count = of_part.count,
+                                                              .ids = std::move(of_part.ids)}));
+      places.push_back(std::move(of_part.at));
     }
     const auto got = ask<HolderReplies<TensorRows>>(std::move(asked));
     if (!got) {
@@ -344,11 +345,11 @@ Status Session::State::write_tensor(const DistTensor::State& tensor,
   for (std::size_t first = 0; first < rows.size(); first += piece) {
     const auto some = rows.subspan(first, std::min<std::size_t>(piece, rows.size() - first));
     TellHolders<WriteTensor> request;
-    for (auto& [part, share] : by_part({*place.host->book, tensor}, some)) {
-      Buffer mine(share.at.size() * row_bytes);
-      for (std::size_t i = 0; i < share.at.size(); ++i) {
-        std::memcpy(mine.data() + i * row_bytes, values.data() + (first + share.at[i]) * row_bytes,
-                    row_bytes);
+    for (auto& [part, of_part] : by_part({*place.host->book, tensor}, some)) {
+      Buffer mine(of_part.at.size() * row_bytes);
+      for (std::size_t i = 0; i < of_part.at.size(); ++i) {
+        std::memcpy(mine.data() + i * row_bytes,
+                    values.data() + (first + of_part.at[i]) * row_bytes, row_bytes);
       }
       request.shares.emplace(part,
                              Ref<WriteTensor>(WriteTensor{.writer = place.options.rank,
@@ -356,9 +357,9 @@ Status Session::State::write_tensor(const DistTensor::State& tensor,
                                                           .tensor = tensor.number,
                                                           .add = add,
                                                           .row_bytes = row_bytes,
-                                                          .first = share.first,
-                                                          .count = share.count,
-                                                          .ids = std::move(share.ids),
+                                                          .first = of_part.first,
+                                                          .count = of_part.count,
+                                                          .ids = std::move(of_part.ids),
                                                           .values = std::move(mine).freeze()}));
     }
     const auto done = ask<net::Done>(std::move(request));

@@ -68,9 +68,9 @@ std::vector<std::uint64_t> future_room(const GraphInfo& graph, const PartitionBo
   return room;
 }
 
-FutureCache::FutureCache(std::shared_ptr<const GraphInfo> graph,
+FutureCache::FutureCache(const std::shared_ptr<const GraphInfo>& graph,
                          std::shared_ptr<const PartitionBook> book,
-                         std::shared_ptr<const CacheOptions> options, std::vector<bool> here)
+                         const std::shared_ptr<const CacheOptions>& options, std::vector<bool> here)
     : book_(std::move(book)),
       here_(std::move(here)),
       room_(future_room(*graph, *book_, *options, here_)) {

@@ -37,8 +37,9 @@ std::vector<std::uint64_t> future_room(const GraphInfo& graph, const PartitionBo
 class FutureCache {
  public:
   /// \param here  [parts] whether a part lies here: its rows are not kept
-  FutureCache(std::shared_ptr<const GraphInfo> graph, std::shared_ptr<const PartitionBook> book,
-              std::shared_ptr<const CacheOptions> options, std::vector<bool> here);
+  FutureCache(const std::shared_ptr<const GraphInfo>& graph,
+              std::shared_ptr<const PartitionBook> book,
+              const std::shared_ptr<const CacheOptions>& options, std::vector<bool> here);
 
   /// The batch of a turn will read its rows.
   /// \param ticket  counts what is asked of the cache: a batch that was looked up by a later one is no

@@ -38,7 +38,7 @@ TensorBlocks::TensorBlocks(std::uint64_t count, std::size_t row_bytes, TensorSta
     : count_(count),
       row_bytes_(row_bytes),
       rows_per_block_(std::max<std::uint64_t>(1, block_bytes / row_bytes)),
-      start_(std::move(start)) {}
+      start_(start) {}
 
 std::uint64_t TensorBlocks::rows_of(std::uint64_t block) const {
   return std::min(rows_per_block_, count_ - block * rows_per_block_);

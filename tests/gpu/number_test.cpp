@@ -87,8 +87,9 @@ std::vector<std::vector<std::uint64_t>> random_rounds(std::uint64_t seed, std::u
   for (const std::size_t size : {0U, 1U, 31U, 32U, 33U, 1023U}) {
     auto& round = rounds.emplace_back(size);
     // A quarter of the ids again and again, the others from the end of the range.
-    std::ranges::generate(
-        round, [&] { return random() % 4 == 0 ? random() % 5 : end - 1 - random() % 700; });
+    for (auto& id : round) {
+      id = random() % 4 == 0 ? random() % 5 : end - 1 - random() % 700;
+    }
   }
   return rounds;
 }

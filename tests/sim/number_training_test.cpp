@@ -39,7 +39,7 @@ class NumberTraining : public ::testing::Test {
       sources.insert(sources.end(), {left, far});
       destinations.insert(destinations.end(), {i, i});
       const auto at = [&](std::int32_t node, std::int32_t c) {
-        return x[static_cast<std::size_t>(4 * node + c)];
+        return x[4 * static_cast<std::size_t>(node) + static_cast<std::size_t>(c)];
       };
       y.push_back(3 * at(i, 0) - at(i, 1) + at(left, 2) + at(far, 2));
       y.push_back(i % 7 == 0 ? std::numeric_limits<float>::quiet_NaN() : 10 + at(i, 3));

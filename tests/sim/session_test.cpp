@@ -13,7 +13,6 @@ namespace troupe {
 namespace {
 
 using namespace std::chrono_literals;
-using testing::all_nodes;
 using testing::one_host;
 using testing::Overrides;
 using testing::RankFunction;

@@ -39,7 +39,7 @@ class ReplicaCluster {
   /// Until all ranks are done, or one is told that rows are lost.
   /// \returns whether all went on as if nothing had happened
   bool run() {
-    to_both([this](LearnedReplica& of, auto ticket) { return of.begin({.generation = 1}, ticket); },
+    to_both([](LearnedReplica& of, auto ticket) { return of.begin({.generation = 1}, ticket); },
             [this] {
               for (std::uint32_t rank = 0; rank < world; ++rank) {
                 read(rank);

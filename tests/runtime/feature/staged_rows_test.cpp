@@ -54,8 +54,8 @@ FoundIn expect_same_rows(const StagingProcess& process, const CutGraph& cut,
                          const CollectOptions& options, const Batch& batch, const Batch& expected) {
   FoundIn found;
   const auto& staged = *batch.staged;
-  for (std::uint16_t t = 0; t < batch.rows.size(); ++t) {
-    const NodeTypeId type{t};
+  for (std::size_t t = 0; t < batch.rows.size(); ++t) {
+    const auto type = static_cast<NodeTypeId>(t);
     const auto& decoder = options.decoders[t];
     const auto slots = staged.slots(type);
     EXPECT_EQ(slots.size(), expected.rows[t].features.rows());

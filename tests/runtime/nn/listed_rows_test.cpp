@@ -81,9 +81,10 @@ Input input_of(const SampledBatch& batch, std::size_t cols, bool listed) {
   input.forward.wants_gradient = {true, true};
   for (std::uint32_t layer = 0; layer < 2; ++layer) {
     auto& blocks = input.forward.blocks.emplace_back();
-    for (std::uint16_t e = 0; e < batch.edges.size(); ++e) {
-      blocks.push_back(listed ? listed_block(batch, EdgeTypeId{e}, layer, 2)
-                              : edge_block(batch, EdgeTypeId{e}, layer, 2));
+    for (std::size_t e = 0; e < batch.edges.size(); ++e) {
+      const auto type = static_cast<EdgeTypeId>(e);
+      blocks.push_back(listed ? listed_block(batch, type, layer, 2)
+                              : edge_block(batch, type, layer, 2));
     }
   }
   return input;
