@@ -1,6 +1,6 @@
 # cmake -DROOT=<repository> -P check_layers.cmake: fails on an #include that points upwards (design, section 2), on CAF
 # outside actors/ and launcher/, on CUDA outside gpu/, on Python outside python/, on what python/ includes of the rooms without
-# a public face, and on includes that do not start at the root.
+# a public face, on includes that do not start at the root, and on __builtin_prefetch outside runtime/base/prefetch.hpp.
 cmake_minimum_required(VERSION 3.25)
 
 set(rooms schema runtime/base runtime/net runtime/graph runtime/data runtime/generate runtime/partition runtime/sample runtime/feature
@@ -36,6 +36,10 @@ foreach(file IN LISTS files)
     problem("expected a room of the design, found \"${room}\"")
   endif()
   file(STRINGS ${ROOT}/${file} lines REGEX "^[ \t]*#[ \t]*include")
+  file(STRINGS ${ROOT}/${file} prefetches REGEX "__builtin_prefetch")
+  if(prefetches AND NOT file STREQUAL "runtime/base/prefetch.hpp")
+    problem("__builtin_prefetch in a function of its own is left out: use runtime/base/prefetch.hpp")
+  endif()
   foreach(line IN LISTS lines)
     if(NOT line MATCHES "include[ \t]*[<\"]([^>\"]+)[>\"]")
       continue()

@@ -42,6 +42,8 @@ expect(layers python/a.cpp "#include \"launcher/session.hpp\"\n#include <pybind1
 expect(layers python/a.cpp "#include \"launcher/session_state.hpp\"\n" "is not installed")
 expect(layers launcher/a.cpp "#include <pybind11/stl.h>\n" "is for python/")
 expect(layers launcher/a.cpp "#include \"python/x.hpp\"\n" "points upwards")
+expect(layers runtime/nn/a.cpp "void f(int* a) { __builtin_prefetch(a)\; }\n" "is left out")
+expect(layers runtime/base/prefetch.hpp "inline void f(int* a) { __builtin_prefetch(a)\; }\n" "")
 expect(layers runtime/extra/a.cpp "" "expected a room of the design")
 expect(layers docs/a.txt "" "found none")
 

@@ -1,6 +1,7 @@
 #include "bench/support/kernels.hpp"
 
 #include "runtime/base/assert.hpp"
+#include "runtime/base/prefetch.hpp"
 #include "runtime/sample/sampling_work.hpp"
 
 #include <cstring>
@@ -89,7 +90,7 @@ void copy_rows(const BenchData& data, const SampledBatch& sampled, std::span<std
     if (i + ahead < ids.size()) {
       const auto next = row(ids[i + ahead]);
       for (std::size_t byte = 0; byte < next.size(); byte += 64) {
-        __builtin_prefetch(next.data() + byte);
+        prefetch(next.data() + byte);
       }
     }
     const auto bytes = row(ids[i]);

@@ -1,6 +1,8 @@
 #pragma once
 /// \file prefetch_row.hpp
 /// Starts to load rows that lie far apart, a few before they are needed.
+#include "runtime/base/prefetch.hpp"
+
 #include <algorithm>
 #include <cstddef>
 #include <span>
@@ -12,7 +14,7 @@ inline void prefetch_row(std::span<const std::byte> row) {
   constexpr std::size_t line_bytes = 64;
   constexpr std::size_t most_bytes = 1024;
   for (std::size_t byte = 0; byte < std::min(row.size(), most_bytes); byte += line_bytes) {
-    __builtin_prefetch(row.data() + byte);
+    prefetch(row.data() + byte);
   }
 }
 

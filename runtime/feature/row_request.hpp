@@ -5,6 +5,7 @@
 #include "runtime/base/buffer.hpp"
 #include "runtime/base/ids.hpp"
 #include "runtime/base/pooled_vector.hpp"
+#include "runtime/base/prefetch.hpp"
 #include "runtime/base/prefetch_row.hpp"
 #include "runtime/base/result.hpp"
 #include "runtime/graph/part.hpp"
@@ -170,7 +171,7 @@ void each_original_id(const PartNodes& nodes, std::span<const NodeId> wanted, Pu
   constexpr std::size_t ids_ahead = 32;
   for (std::size_t i = 0; i < wanted.size(); ++i) {
     if (i + ids_ahead < wanted.size()) {
-      __builtin_prefetch(&nodes.original_ids[nodes.local(wanted[i + ids_ahead])]);
+      prefetch(&nodes.original_ids[nodes.local(wanted[i + ids_ahead])]);
     }
     put(i, static_cast<OriginalId>(nodes.original_ids[nodes.local(wanted[i])]));
   }

@@ -2,6 +2,7 @@
 /// \file hop_stretches.hpp
 /// Which stretches of neighbor lists the nodes of a hop may take entries of: where the lists lie, what
 /// times allow of them, less what is left out. For one_hop.cpp only.
+#include "runtime/base/prefetch.hpp"
 #include "runtime/sample/choice/choice.hpp"
 #include "runtime/sample/hop_checks.hpp"
 #include "runtime/sample/hop_rows.hpp"
@@ -146,7 +147,7 @@ class HopStretches {
     }
     for (std::size_t i = first; i < std::min(first + hop_group, frontier_.size()); ++i) {
       if (rows_.has(frontier_[i])) {
-        __builtin_prefetch(&rows_.lists.offsets[rows_.row(frontier_[i])]);
+        prefetch(&rows_.lists.offsets[rows_.row(frontier_[i])]);
       }
     }
   }
@@ -226,8 +227,8 @@ class HopStretches {
   /// Starts to load sums of weights where stretches begin and end.
   void fetch_sums(std::uint64_t begin, std::uint32_t entries) const {
     const auto* const sums = rows_.lists.weight_sums.data() + begin;
-    __builtin_prefetch(sums - 1);
-    __builtin_prefetch(sums + entries - 1);
+    prefetch(sums - 1);
+    prefetch(sums + entries - 1);
   }
   /// Sets where the weights of a stretch lie. \requires needs.weights
   void add_weights(Stretch& stretch) const {

@@ -3,6 +3,7 @@
 /// Numbers of ids: by first appearance in the dedup table of a batch, and of rows that come and go.
 #include "runtime/base/assert.hpp"
 #include "runtime/base/pooled_vector.hpp"
+#include "runtime/base/prefetch.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -63,7 +64,7 @@ class IdIndex {
   /// Starts to load the slot of `id`.
   void prefetch(std::uint64_t id) const {
     if (!slots_.empty()) {
-      __builtin_prefetch(&slots_[home(id)], 1);
+      prefetch_to_write(&slots_[home(id)]);
     }
   }
 

@@ -1,5 +1,6 @@
 #include "runtime/sample/indexed_lists.hpp"
 
+#include "runtime/base/prefetch.hpp"
 #include "runtime/graph/list_index.hpp"
 
 #include <algorithm>
@@ -81,7 +82,7 @@ void each_list(const Part& part, const HopRequest& request, const Asked& of,
       const auto* const lists = of.index->lists.data();
       for (auto i = of.index->offsets[ahead]; i < of.index->offsets[ahead + 1];
            i += lists_in_line) {
-        __builtin_prefetch(lists + i);
+        prefetch(lists + i);
       }
     }
     const auto row = of.nodes->local(frontier.nodes[place]);

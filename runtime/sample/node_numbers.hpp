@@ -6,6 +6,7 @@
 #include "runtime/base/large_memory.hpp"
 #include "runtime/base/opaque.hpp"
 #include "runtime/base/pooled_vector.hpp"
+#include "runtime/base/prefetch.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -121,7 +122,7 @@ class NodeTable {
     std::size_t news = 0;
     const std::size_t last = ids.size() - 1;
     for (std::size_t k = 0; k < count; ++k) {
-      __builtin_prefetch(&slots[home(static_cast<IdT>(ids[std::min(first + k + ahead, last)]))], 1);
+      prefetch_to_write(&slots[home(static_cast<IdT>(ids[std::min(first + k + ahead, last)]))]);
       const auto id = static_cast<IdT>(ids[first + k]);
       Slot& slot = slots[place(id)];
       const auto is_new = opaque(static_cast<std::uint32_t>(slot.id != id));

@@ -3,6 +3,7 @@
 /// Samples along one edge type of a hop: plans what a reply has room for, then draws and copies it. For
 /// one_hop.cpp only.
 #include "runtime/base/pooled_vector.hpp"
+#include "runtime/base/prefetch.hpp"
 #include "runtime/sample/choice/choices.hpp"
 #include "runtime/sample/choice/within.hpp"
 #include "runtime/sample/hop_stretches.hpp"
@@ -295,7 +296,7 @@ class SectionSampler {
         continue;
       }
       if (i + 1 < plan_.counts.size()) {
-        __builtin_prefetch(ids.data() + row_of(i + 1).begin);
+        prefetch(ids.data() + row_of(i + 1).begin);
       }
       const auto begin = row_of(i).begin;
       const auto positions = all_left ? std::span<const std::uint32_t>()
@@ -326,7 +327,7 @@ class SectionSampler {
     const auto lists = stretches_.indexed_lists();
     IdT* to = out;
     for (std::size_t i = 0; i < lists.size(); ++i) {
-      __builtin_prefetch(ids.data() + lists[std::min(i + ahead, lists.size() - 1)].begin);
+      prefetch(ids.data() + lists[std::min(i + ahead, lists.size() - 1)].begin);
       const auto [place, begin, entries] = lists[i];
       const IdT* const from = ids.data() + begin;
       if (entries <= copied_at_once && begin + copied_at_once <= ids.size()) {
@@ -402,7 +403,7 @@ class SectionSampler {
         TruePositions true_position(stretches_.left_out().positions(first + i));
         for (std::uint32_t k = 0; k < counts[i]; ++k, ++out) {
           *out = row.begin + true_position(row.whole ? k : *position++);
-          __builtin_prefetch(ids.data() + *out);
+          prefetch(ids.data() + *out);
         }
       }
     }
@@ -438,7 +439,7 @@ class SectionSampler {
                                   std::uint32_t count, std::uint64_t* out) {
     for (std::uint32_t k = 0; k < count; ++k) {
       *out++ = begin + k;
-      __builtin_prefetch(ids.data() + begin + k);
+      prefetch(ids.data() + begin + k);
     }
     return out;
   }
@@ -447,7 +448,7 @@ class SectionSampler {
                                   std::span<const std::uint32_t> positions, std::uint64_t* out) {
     for (const std::uint32_t position : positions) {
       *out++ = begin + position;
-      __builtin_prefetch(ids.data() + begin + position);
+      prefetch(ids.data() + begin + position);
     }
     return out;
   }

@@ -1,6 +1,8 @@
 #pragma once
 /// \file stretch.hpp
 /// Which stretch of a neighbor list a node may take entries of: those of a time before its tree's.
+#include "runtime/base/prefetch.hpp"
+
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -79,7 +81,7 @@ class StretchSearch {
       searches_.push_back({times.data(), times.size(), 0, 0});
     } else {
       searches_.push_back({times.data(), 0, times.size(), key + (after ? 1 : 0)});
-      __builtin_prefetch(times.data() + times.size() / 2);
+      prefetch(times.data() + times.size() / 2);
     }
   }
 
@@ -93,7 +95,7 @@ class StretchSearch {
     const auto earlier = std::uint64_t{at.list[at.before + half] < at.key};
     at.before += (half + 1) & (0U - earlier);
     at.left = half - (earlier & ~at.left & 1U);  // of an even number one less is behind the middle
-    __builtin_prefetch(at.list + at.before + at.left / 2);
+    prefetch(at.list + at.before + at.left / 2);
     return at.left > 0;
   }
 

@@ -1,8 +1,8 @@
 #include "runtime/nn/ops/aggregate.hpp"
 
 #include "runtime/base/hot.hpp"
-#include "runtime/base/prefetch_row.hpp"
 #include "runtime/nn/ops/row_kernels.hpp"
+#include "runtime/nn/ops/rows_ahead.hpp"
 
 #include <algorithm>
 
@@ -44,27 +44,22 @@ const float* source_row(const LayerBlock& block, std::uint32_t edge, ConstMatrix
   return x.data + source * x.cols;
 }
 
-/// Starts to load the row that an edge a few ahead takes: sources lie far apart.
-void prefetch_ahead(const LayerBlock& block, std::uint32_t edge, std::uint32_t end, ConstMatrix x) {
-  constexpr std::uint32_t edges_ahead = 8;
-  if (edge + edges_ahead < end) {
-    const float* row = x.data + block.sources[edge + edges_ahead] * x.cols;
-    prefetch_row(std::as_bytes(std::span(row, x.cols)));
-  }
-}
-
 /// max of one destination; [begin, end) is not empty.
-void aggregate_max(const LayerBlock& block, std::uint32_t begin, std::uint32_t end, ConstMatrix x,
-                   float* out, std::uint32_t* argmax) {
+/// \param last  behind the edges of all destinations that follow
+void aggregate_max(const LayerBlock& block, std::uint32_t begin, std::uint32_t end,
+                   std::uint32_t last, ConstMatrix x, float* out, std::uint32_t* argmax) {
+  prefetch_row_ahead(block.sources, begin, last, x);
   std::copy_n(source_row(block, begin, x), x.cols, out);
   if (argmax == nullptr) {
     for (std::uint32_t e = begin + 1; e < end; ++e) {
+      prefetch_row_ahead(block.sources, e, last, x);
       max_row(source_row(block, e, x), out, x.cols);
     }
     return;
   }
   std::fill_n(argmax, x.cols, begin);
   for (std::uint32_t e = begin + 1; e < end; ++e) {
+    prefetch_row_ahead(block.sources, e, last, x);
     max_row(source_row(block, e, x), e, out, argmax, x.cols);
   }
 }
@@ -91,13 +86,13 @@ TROUPE_HOT void aggregate_rows(Aggregator aggregator, const LayerBlock& block, s
       continue;
     }
     if (aggregator == Aggregator::max) {
-      aggregate_max(block, begin, end, x, row, arg);
+      aggregate_max(block, begin, end, last, x, row, arg);
       continue;
     }
-    prefetch_ahead(block, begin, last, x);
+    prefetch_row_ahead(block.sources, begin, last, x);
     std::copy_n(source_row(block, begin, x), cols, row);
     for (std::uint32_t e = begin + 1; e < end; ++e) {
-      prefetch_ahead(block, e, last, x);
+      prefetch_row_ahead(block.sources, e, last, x);
       add_row(source_row(block, e, x), row, cols);
     }
     if (aggregator == Aggregator::mean && end - begin > 1) {
@@ -151,11 +146,13 @@ TROUPE_HOT void aggregate_backward_rows(Aggregator aggregator, const EdgesBySour
                     (aggregator != Aggregator::max || argmax.size() == grad_out.size()),
                 "aggregate_backward_rows", first, grad_x.rows, by_source.num_src(), grad_x.cols,
                 cols, argmax.size(), grad_out.size());
+  const std::uint32_t last = by_source.offsets()[first + grad_x.rows];
   for (std::size_t r = 0; r < grad_x.rows; ++r) {
     float* row = grad_x.row(r).data();
     std::fill_n(row, cols, 0.0F);
     const std::uint32_t end = by_source.offsets()[first + r + 1];
     for (std::uint32_t i = by_source.offsets()[first + r]; i < end; ++i) {
+      prefetch_row_ahead(by_source.destinations(), i, last, grad_out);
       const std::size_t d = by_source.destinations()[i];
       const float* grad = grad_out.data + d * cols;
       if (aggregator == Aggregator::mean) {

@@ -129,7 +129,7 @@ TROUPE_HOT void attention_source_rows(const AttentionShape& shape, const EdgesBy
                                       ConstMatrix grad, std::size_t first, MutMatrix out) {
   for (std::size_t r = 0; r < out.rows; ++r) {
     std::ranges::fill(out.row(r), 0.0F);
-    for_each_out_edge(shape, by_source, first + r, [&](Weighed edge) {
+    for_each_out_edge(shape, by_source, first + r, {}, [&](Weighed edge) {
       for (std::size_t h = 0; h < shape.heads; ++h) {
         out.row(r)[h] += grad.row(edge.row)[h];
       }
@@ -143,7 +143,7 @@ TROUPE_HOT void attend_rows(const AttentionShape& shape, ConstMatrix weights, Co
   for (std::size_t r = 0; r < out.rows; ++r) {
     float* row = out.row(r).data();
     std::fill_n(row, out.cols, 0.0F);
-    for_each_edge(shape, first + r, [&](Weighed edge) {
+    for_each_edge(shape, first + r, x, [&](Weighed edge) {
       for (std::size_t h = 0; h < shape.heads; ++h) {
         const float weight = weights.row(edge.row)[h] * heads.factor;
         add_scaled_row(x.row(edge.source).data() + h * heads.columns, weight, row + heads.at(h),
@@ -160,7 +160,7 @@ TROUPE_HOT void attend_backward_rows(const AttentionShape& shape, const EdgesByS
   for (std::size_t r = 0; r < grad_x.rows; ++r) {
     float* row = grad_x.row(r).data();
     std::fill_n(row, grad_x.cols, 0.0F);
-    for_each_out_edge(shape, by_source, first + r, [&](Weighed edge) {
+    for_each_out_edge(shape, by_source, first + r, grad_out, [&](Weighed edge) {
       for (std::size_t h = 0; h < shape.heads; ++h) {
         const float weight = weights.row(edge.row)[h] * heads.factor;
         add_scaled_row(grad_out.row(edge.source).data() + heads.at(h), weight,
@@ -179,7 +179,7 @@ TROUPE_HOT void attend_weight_rows(const AttentionShape& shape, ConstMatrix x, C
     for (std::uint32_t e = block.offsets[i]; e < block.offsets[i + 1]; ++e) {
       std::ranges::fill(grad_weights.row(e - block.offsets[0]), 0.0F);
     }
-    for_each_edge(shape, i, [&](Weighed edge) {
+    for_each_edge(shape, i, x, [&](Weighed edge) {
       for (std::size_t h = 0; h < shape.heads; ++h) {
         const float sum = dot_row(grad_out.row(r).data() + heads.at(h),
                                   x.row(edge.source).data() + h * heads.columns, heads.columns);

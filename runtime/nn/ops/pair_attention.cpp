@@ -83,9 +83,10 @@ inline void add_end_gradient(const PairAttention& part, const Ends& ends, bool o
     return add_scaled_row(of_source ? ends.destination : ends.source, grad * vector[0] * part.scale,
                           out, ends.cols);
   }
-  with_sum(ends, [&](const auto& at) {
-    for (std::size_t c = 0; c < ends.cols; ++c) {
-      out[c] += grad * vector[c] * (at(c) > 0 ? 1.0F : part.slope);
+  // Copies: a slope in memory that `out` might overlap is read for each column, one by one.
+  with_sum(ends, [=, slope = part.slope, cols = ends.cols](const auto& at) {
+    for (std::size_t c = 0; c < cols; ++c) {
+      out[c] += grad * vector[c] * (at(c) > 0 ? 1.0F : slope);
     }
   });
 }
@@ -104,7 +105,7 @@ void clear_edges(const AttentionShape& shape, std::size_t destination, MutMatrix
 
 void write_scores(const PairAttention& part, std::size_t i, std::span<float> largest) {
   clear_edges(part.shape, i, part.weights);
-  for_each_edge(part.shape, i, [&](Weighed edge) {
+  for_each_edge(part.shape, i, part.source, [&](Weighed edge) {
     for (std::size_t h = 0; h < largest.size(); ++h) {
       const float score = score_of(part, Ends(part, edge, edge.source, i, h), h);
       part.weights.row(edge.row)[h] = score;
@@ -119,7 +120,7 @@ void scores_backward(const PairAttention& part, const PairGradient& grad, std::s
   clear_edges(part.shape, i, grad.weights);
   const auto of_destination = grad.destination.row(i);
   std::ranges::fill(of_destination, 0.0F);
-  for_each_edge(part.shape, i, [&](Weighed edge) {
+  for_each_edge(part.shape, i, part.source, [&](Weighed edge) {
     for (std::size_t h = 0; h < means.size(); ++h) {
       float& g = grad.weights.row(edge.row)[h];
       g = part.weights.row(edge.row)[h] * (g - means[h]);
@@ -193,7 +194,7 @@ TROUPE_HOT void pair_attention_source_rows(const PairAttention& part,
     const std::size_t j = first + r;
     const auto row = grad_source.row(r);
     std::ranges::fill(row, 0.0F);
-    for_each_out_edge(part.shape, by_source, j, [&](Weighed edge) {
+    for_each_out_edge(part.shape, by_source, j, part.destination, [&](Weighed edge) {
       for (std::size_t h = 0; h < part.shape.heads; ++h) {
         const Ends ends(part, edge, j, edge.source, h);
         add_end_gradient(part, ends, true, h, grad.row(edge.row)[h], row.data() + h * ends.cols);
@@ -206,7 +207,7 @@ TROUPE_HOT void pair_attention_vector_rows(const PairAttention& part, ConstMatri
                                            std::size_t first, std::size_t count,
                                            MutMatrix grad_vectors) {
   for (std::size_t i = first; i < first + count; ++i) {
-    for_each_edge(part.shape, i, [&](Weighed edge) {
+    for_each_edge(part.shape, i, part.source, [&](Weighed edge) {
       for (std::size_t h = 0; h < part.shape.heads; ++h) {
         const Ends ends(part, edge, edge.source, i, h);
         const float g = grad.row(edge.row)[h];

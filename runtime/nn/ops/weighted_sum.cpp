@@ -3,6 +3,7 @@
 #include "runtime/base/assert.hpp"
 #include "runtime/base/hot.hpp"
 #include "runtime/nn/ops/row_kernels.hpp"
+#include "runtime/nn/ops/rows_ahead.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -66,11 +67,13 @@ TROUPE_HOT void weighted_sum_rows(const EdgeFactors& factors, const LayerBlock& 
                 "weighted_sum_rows", first, out.rows, block.num_dst, block.num_src, x.rows, x.cols,
                 out.cols);
   const std::size_t cols = x.cols;
+  const std::uint32_t last = block.offsets[first + out.rows];
   for (std::size_t r = 0; r < out.rows; ++r) {
     const std::size_t i = first + r;
     float* row = out.row(r).data();
     std::fill_n(row, cols, 0.0F);
     for (std::uint32_t e = block.offsets[i]; e < block.offsets[i + 1]; ++e) {
+      prefetch_row_ahead(block.sources, e, last, x);
       const std::uint32_t j = source_of(block, e);
       if (!factors.one_loop || j != i) {
         add_scaled_row(x.data + j * cols, factor_of(factors.source, j) * factor_of(factors.edge, e),
@@ -91,11 +94,13 @@ TROUPE_HOT void weighted_sum_backward_rows(const EdgeFactors& factors,
   TROUPE_ASSERT(first + grad_x.rows <= by_source.num_src() && grad_x.cols == cols,
                 "weighted_sum_backward_rows", first, grad_x.rows, by_source.num_src(), grad_x.cols,
                 cols);
+  const std::uint32_t last = by_source.offsets()[first + grad_x.rows];
   for (std::size_t r = 0; r < grad_x.rows; ++r) {
     const std::size_t j = first + r;
     float* row = grad_x.row(r).data();
     std::fill_n(row, cols, 0.0F);
     for (std::uint32_t k = by_source.offsets()[j]; k < by_source.offsets()[j + 1]; ++k) {
+      prefetch_row_ahead(by_source.destinations(), k, last, grad_out);
       const std::size_t i = by_source.destinations()[k];
       const float edge = factor_of(factors.edge, by_source.edges()[k]);
       if (!factors.one_loop || i != j) {

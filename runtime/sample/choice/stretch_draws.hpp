@@ -2,6 +2,7 @@
 /// \file stretch_draws.hpp
 /// Weighted draws from stretches of lists, by running sums of the weights.
 #include "runtime/base/pooled_vector.hpp"
+#include "runtime/base/prefetch.hpp"
 #include "runtime/sample/choice/draws_by_sums.hpp"
 #include "runtime/sample/choice/taken_positions.hpp"
 #include "runtime/sample/choice/weighted.hpp"
@@ -71,7 +72,7 @@ class StretchDraws {
     stretch.taken = 0;
     const auto all = stretch.weight_sums[stretch.entries - 1] - stretch.sum_before;
     if (all > 0 && options_.fanout > 0) {
-      __builtin_prefetch(stretch.weight_sums + stretch.entries / 2);
+      prefetch(stretch.weight_sums + stretch.entries / 2);
       open_.push_back({&stretch, DrawStream(key, stretch.original_id, stretch.tree), all, out});
     }
   }
@@ -118,7 +119,7 @@ class StretchDraws {
       // Modulo 2^64. No branch: it would be guessed wrong every other time.
       const auto later = std::uint32_t{sums[draw.entry + half] - before <= draw.at - before};
       draw.entry += half & (0U - later);
-      __builtin_prefetch(sums + draw.entry + next_half);
+      prefetch(sums + draw.entry + next_half);
     }
   }
 

@@ -1,6 +1,7 @@
 #include "runtime/sample/choice/weighted.hpp"
 
 #include "runtime/base/pooled_vector.hpp"
+#include "runtime/base/prefetch.hpp"
 #include "runtime/sample/choice/draws_by_sums.hpp"
 #include "runtime/sample/choice/stretch_draws.hpp"
 #include "runtime/sample/choice/taken_positions.hpp"
@@ -66,7 +67,7 @@ class TableDraws {
     ahead_.clear();
     for (std::uint32_t k = 0; k < std::min(draws, draws_ahead); ++k) {
       ahead_.push_back(next_draw(stream, aliases.size()));
-      __builtin_prefetch(&aliases[ahead_.back().slot]);
+      prefetch(&aliases[ahead_.back().slot]);
     }
   }
 
@@ -151,7 +152,7 @@ class Weighted : public Choice {
       } else if (way == Way::sums) {
         of_sums_.push_back(&stretch);
       } else {
-        __builtin_prefetch(stretch.aliases);
+        prefetch(stretch.aliases);
       }
     }
     if (!of_lanes_.empty()) {

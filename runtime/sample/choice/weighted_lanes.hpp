@@ -4,6 +4,7 @@
 /// weighted.cpp's scalar code, which stays the definition.
 #include "runtime/base/alias_table.hpp"
 #include "runtime/base/lanes.hpp"
+#include "runtime/base/prefetch.hpp"
 #include "runtime/sample/choice/choice.hpp"
 #include "runtime/sample/choice/sorting_network.hpp"
 
@@ -105,7 +106,7 @@ class WeightedLanes {
       draw_four(drawn, k, &drawn.slots[k], &drawn.coins[k]);
       for (std::uint32_t of_four = k; of_four < k + 4; ++of_four) {
         for (std::size_t lane = 0; lane < drawn.stretches; ++lane) {
-          __builtin_prefetch(drawn.aliases[lane] + drawn.slots[of_four][lane]);
+          prefetch(drawn.aliases[lane] + drawn.slots[of_four][lane]);
         }
       }
     }

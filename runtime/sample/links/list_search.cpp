@@ -1,5 +1,7 @@
 #include "runtime/sample/links/list_search.hpp"
 
+#include "runtime/base/prefetch.hpp"
+
 #include <algorithm>
 #include <array>
 
@@ -49,12 +51,12 @@ void ListSearch::start_group(std::span<Search> searches) const {
   auto open = std::span(all).first(count);
   lists_.neighbours.visit([&](auto ids) {
     for (const auto& search : open) {
-      __builtin_prefetch(&ids[search.middle()]);
+      prefetch(&ids[search.middle()]);
     }
     while (!open.empty()) {
       for (const auto& search : open) {
         if (const NodeId there{ids[search.middle()]}; nodes_.owns(there)) {
-          __builtin_prefetch(&nodes_.original_ids[nodes_.local(there)]);
+          prefetch(&nodes_.original_ids[nodes_.local(there)]);
         }
       }
       std::size_t still_open = 0;
@@ -71,7 +73,7 @@ void ListSearch::start_group(std::span<Search> searches) const {
           searches[search.number].from = search.begin;
           continue;
         }
-        __builtin_prefetch(&ids[search.middle()]);
+        prefetch(&ids[search.middle()]);
         open[still_open++] = search;
       }
       open = open.first(still_open);
