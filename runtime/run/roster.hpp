@@ -123,8 +123,8 @@ class Roster {
     std::string address;
     std::uint32_t failures = 0;
     std::optional<Error> refused;  ///< reason why the incarnation started last may not join
-    std::uint64_t told = 0;        ///< number of the last table acknowledged
-    std::uint64_t since = 0;       ///< number of the first table that lists the process
+    std::uint64_t told = 0;        ///< last acknowledged table, by number
+    std::uint64_t since = 0;       ///< first table with the process, by number
     bool settled = false;
   };
   const ProcessPlan& plan(ProcessId id) const { return options_.layout.at(id); }

@@ -48,7 +48,6 @@ const float* source_row(const LayerBlock& block, std::uint32_t edge, ConstMatrix
 /// \param last  behind the edges of all destinations that follow
 void aggregate_max(const LayerBlock& block, std::uint32_t begin, std::uint32_t end,
                    std::uint32_t last, ConstMatrix x, float* out, std::uint32_t* argmax) {
-  prefetch_row_ahead(block.sources, begin, last, x);
   std::copy_n(source_row(block, begin, x), x.cols, out);
   if (argmax == nullptr) {
     for (std::uint32_t e = begin + 1; e < end; ++e) {
@@ -85,11 +84,11 @@ TROUPE_HOT void aggregate_rows(Aggregator aggregator, const LayerBlock& block, s
       }
       continue;
     }
+    prefetch_row_ahead(block.sources, begin, last, x);
     if (aggregator == Aggregator::max) {
       aggregate_max(block, begin, end, last, x, row, arg);
       continue;
     }
-    prefetch_row_ahead(block.sources, begin, last, x);
     std::copy_n(source_row(block, begin, x), cols, row);
     for (std::uint32_t e = begin + 1; e < end; ++e) {
       prefetch_row_ahead(block.sources, e, last, x);
