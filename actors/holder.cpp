@@ -10,6 +10,7 @@
 #include "runtime/sample/links/graph_questions.hpp"
 #include "runtime/sample/one_hop.hpp"
 #include "runtime/wire/messages.hpp"
+#include "runtime/wire/methods.hpp"
 
 #include <caf/all.hpp>
 
