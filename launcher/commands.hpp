@@ -21,6 +21,7 @@ namespace troupe {
 
 struct JobArguments {
   std::filesystem::path file;
+  std::string text;  ///< The job itself, where a program made it; then `file` is empty
   std::vector<std::string> overrides;  ///< --set a.b=c
 };
 

@@ -11,7 +11,8 @@ namespace {
 void print_problems(const std::vector<JobProblem>& problems, const JobArguments* arguments) {
   if (arguments != nullptr) {
     std::fprintf(stderr, "troupe: %zu problem%s in %s\n", problems.size(),
-                 problems.size() == 1 ? "" : "s", arguments->file.string().c_str());
+                 problems.size() == 1 ? "" : "s",
+                 arguments->text.empty() ? arguments->file.string().c_str() : "the job");
   }
   std::fprintf(stderr, "%s", to_string(problems).c_str());
 }
@@ -19,7 +20,8 @@ void print_problems(const std::vector<JobProblem>& problems, const JobArguments*
 }  // namespace
 
 std::optional<Job> read_job_or_print(const JobArguments& arguments) {
-  auto reading = read_job(arguments.file, arguments.overrides);
+  auto reading = arguments.text.empty() ? read_job(arguments.file, arguments.overrides)
+                                        : read_job_text(arguments.text, arguments.overrides);
   if (!reading) {
     print_error(reading.error());
     return std::nullopt;

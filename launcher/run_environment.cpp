@@ -8,6 +8,7 @@ namespace troupe {
 namespace {
 
 constexpr const char* job_variable = "TROUPE_JOB";
+constexpr const char* text_variable = "TROUPE_JOB_TEXT";
 constexpr const char* set_variable = "TROUPE_SET";
 constexpr const char* resume_variable = "TROUPE_RESUME";
 constexpr const char* overwrite_variable = "TROUPE_OVERWRITE";
@@ -39,6 +40,9 @@ std::optional<RunArguments> run_environment() {
   RunArguments arguments;
   arguments.job.file = value_of(job_variable);
   if (arguments.job.file.empty()) {
+    arguments.job.text = value_of(text_variable);
+  }
+  if (arguments.job.file.empty() && arguments.job.text.empty()) {
     return std::nullopt;
   }
   std::istringstream lines(value_of(set_variable));

@@ -14,7 +14,7 @@ namespace troupe {
 /// \errors invalid_argument: an override with a line break
 Status set_run_environment(const RunArguments& arguments);
 
-/// Nothing without TROUPE_JOB.
+/// Nothing without TROUPE_JOB and TROUPE_JOB_TEXT, which is the job itself where a program made it.
 std::optional<RunArguments> run_environment();
 
 }  // namespace troupe

@@ -15,9 +15,9 @@ def run(train, job=None, *, set=None, resume=False, overwrite=False, device_batc
     Under `troupe run JOB -- python3 FILE` the job is that of the command, which `job` and the keywords do not change. Started
     alone, it is `job`, with all hosts simulated in this process.
 
-    job        path of a job file
-    set        {"train.epochs": 3, "sample.fanout": [5, 5]}: replaces values, as --set does; also numbers and arrays of NumPy,
-               and paths
+    job        path of a job file; or what it would say as a dict, whose relative paths are meant from the current folder
+    set        {"train.epochs": 3, "sample.fanout": [5, 5]}: replaces values, as --set does
+               Values of both may be numbers and arrays of NumPy, and paths.
     resume     continues from the newest checkpoint, as --resume does
     overwrite  as --overwrite does
     device_batches
@@ -33,7 +33,7 @@ def run(train, job=None, *, set=None, resume=False, overwrite=False, device_batc
     if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(line_buffering=True)  # what the launcher passes on, and what is printed before an end
     before = dict(os.environ)
-    if not before.get("TROUPE_JOB") and not before.get("TROUPE_MEMBER") and job is not None:
+    if not any(before.get(name) for name in _GIVEN) and job is not None:
         os.environ.update(_environment(job, set or {}, resume, overwrite))
     try:
         code = _troupe.run(lambda handle: _rank(train, handle), sys.argv[:1] or ["python3"], bool(device_batches))
@@ -46,7 +46,8 @@ def run(train, job=None, *, set=None, resume=False, overwrite=False, device_batc
         sys.exit(code)
 
 
-_VARIABLES = ("TROUPE_JOB", "TROUPE_SET", "TROUPE_RESUME", "TROUPE_OVERWRITE")
+_GIVEN = ("TROUPE_JOB", "TROUPE_MEMBER")  # by `troupe run`
+_VARIABLES = ("TROUPE_JOB", "TROUPE_JOB_TEXT", "TROUPE_SET", "TROUPE_RESUME", "TROUPE_OVERWRITE")
 
 
 def _plain(value):
@@ -58,26 +59,26 @@ def _plain(value):
     raise TypeError(f"expected a value of a job file, found {type(value).__name__}")
 
 
-def _text(key, value):
+def _json(name, value):
     import json
 
-    if isinstance(value, str):
-        return value
     try:
-        return json.dumps(value, default=_plain)
+        return json.dumps(value, default=_plain, allow_nan=False)
     except (TypeError, ValueError) as error:
-        raise type(error)(f"set: {key}: {error}") from None
+        raise type(error)(f"{name}: {error}") from None
 
 
 def _environment(job, changes, resume, overwrite):
-    if not isinstance(job, (str, os.PathLike)):
-        raise TypeError(f"job: expected the path of a job file, found {type(job).__name__}; single values go into set={{...}}")
-    lines = [f"{key}={_text(key, value)}" for key, value in changes.items()]
+    if not isinstance(job, (str, os.PathLike, dict)):
+        raise TypeError(f"job: expected the path of a job file or a dict, found {type(job).__name__}")
+    made = isinstance(job, dict)
+    lines = [f"{key}={value if isinstance(value, str) else _json(f'set: {key}', value)}" for key, value in changes.items()]
     for line in lines:
         if "\n" in line:
             raise ValueError(f"set: expected one line, got {line!r}")
     return {
-        "TROUPE_JOB": os.path.abspath(os.fspath(job)),
+        "TROUPE_JOB": "" if made else os.path.abspath(os.fspath(job)),
+        "TROUPE_JOB_TEXT": _json("job", job) if made else "",
         "TROUPE_SET": "".join(line + "\n" for line in lines),
         "TROUPE_RESUME": "1" if resume else "",
         "TROUPE_OVERWRITE": "1" if overwrite else "",

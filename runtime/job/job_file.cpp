@@ -423,6 +423,20 @@ Result<std::string> read_text(const std::filesystem::path& file) {
   return text;
 }
 
+/// Adds a problem where the dataset is no folder.
+void look_for_dataset(JobReading& reading) {
+  ProblemList problems;
+  for (JobProblem& known : reading.problems) {
+    problems.add(std::move(known));
+  }
+  std::error_code problem;
+  const auto& path = reading.job.dataset.path;
+  if (!problems.has("/dataset/path") && !std::filesystem::is_directory(path, problem)) {
+    problems.add({"/dataset/path", "an existing folder", path.string(), ""});
+  }
+  reading.problems = std::move(problems).take();
+}
+
 }  // namespace
 
 void move_output(Job& job, const std::filesystem::path& output) {
@@ -451,17 +465,16 @@ Result<JobReading> read_job(const std::filesystem::path& file,
   if (!reading.ok()) {
     return std::move(reading).error().with(file.string());
   }
-  std::error_code problem;
-  const auto& path = reading->job.dataset.path;
-  ProblemList problems;
-  for (JobProblem& known : reading->problems) {
-    problems.add(std::move(known));
-  }
-  if (!problems.has("/dataset/path") && !std::filesystem::is_directory(path, problem)) {
-    problems.add({"/dataset/path", "an existing folder", path.string(), ""});
-  }
-  reading->problems = std::move(problems).take();
+  look_for_dataset(*reading);
   add_places(text, overrides, reading->problems);
+  return reading;
+}
+
+Result<JobReading> read_job_text(const std::string& text, std::span<const std::string> overrides) {
+  std::error_code problem;
+  const auto folder = std::filesystem::current_path(problem);
+  TROUPE_ASSIGN_OR_RETURN(auto reading, parse_job(text, folder, overrides));
+  look_for_dataset(reading);
   return reading;
 }
 

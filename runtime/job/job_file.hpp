@@ -46,6 +46,11 @@ Result<JobReading> parse_job(const std::string& text, const std::filesystem::pat
 Result<JobReading> read_job(const std::filesystem::path& file,
                             std::span<const std::string> overrides);
 
+/// The same of a job that a program has made: relative paths are meant from the current folder, the output
+/// defaults to "runs/job", and problems have no place.
+/// \errors invalid_argument: not JSON at all
+Result<JobReading> read_job_text(const std::string& text, std::span<const std::string> overrides);
+
 /// Gives the job another output folder, also in `Job::json`.
 /// \requires the job was read without problems
 void move_output(Job& job, const std::filesystem::path& output);

@@ -1,5 +1,6 @@
 """Programs in Python as processes: launch modes, Ctrl-C and going on, exceptions, mistakes."""
 
+import json
 import os
 import signal
 import sys
@@ -65,6 +66,42 @@ class Programs(support.Scratch):
         self.assertEqual(len({line[4] for line in lines}), 1, "one process")
         self.assertEqual(len({line[5] for line in lines}), 2, "two threads")
         self.assertIn("after False", ran.stdout)
+
+    def test_a_job_may_be_a_dict(self):
+        """With paths from the current folder, and values of NumPy; `troupe run` takes its own job all the same."""
+        folder = os.path.dirname(EXAMPLES)
+        out = self.output()
+        script = self.script(
+            "import pathlib\n"
+            "def train(session):\n"
+            "    for batch in session.epoch(0):\n"
+            "        session.end_step()\n"
+            "    if session.rank == 0:\n"
+            "        print(session.world, 'ranks', session.epochs, 'epochs', session.digest)\n"
+            "job = {'dataset': {'path': pathlib.Path('data/cora')}, 'cluster': {'hosts': np.int64(2)},\n"
+            "       'sample': {'fanout': np.array([10, 10]), 'batch_size': 32}, 'train': {'epochs': 1}}\n"
+            f"troupe.run(train, job, set={{'output': {out!r}}})\n"
+            "print('after', 'TROUPE_JOB_TEXT' in os.environ)\n"
+        )
+        ran = python(script, cwd=folder)
+        self.assertEqual(ran.returncode, 0, ran.stdout + ran.stderr)
+        alone = line_of(ran.stdout, "2 ranks 1 epochs")
+        self.assertEqual(line_of(ran.stdout, "after"), "after False")
+        self.assertTrue(os.path.exists(os.path.join(out, "report.json")))
+
+        job = {
+            "dataset": {"path": f"{folder}/data/cora"},
+            "cluster": {"hosts": 2},
+            "sample": {"fanout": [10, 10], "batch_size": 32},
+            "train": {"epochs": 1},
+            "output": self.path("under"),
+        }
+        file = self.path("job.json")
+        with open(file, "w") as to:
+            json.dump(job, to)
+        under = run_words(PROGRAM, "run", file, "--", sys.executable, "-B", script, cwd=folder)
+        self.assertEqual(under.returncode, 0, under.stdout + under.stderr)
+        self.assertEqual(line_of(under.stdout, "2 ranks 1 epochs"), alone)
 
     def test_processes_of_their_own(self):
         script = self.script(
@@ -271,6 +308,10 @@ class Programs(support.Scratch):
 
         expect("troupe.run(print)\n", 2, "expected a job in TROUPE_JOB, found none")
         expect("troupe.run(5, 'job.json')\n", 1, "expected a function of a session, found int")
+        expect("troupe.run(print, 5)\n", 1, "job: expected the path of a job file or a dict, found int")
+        expect("troupe.run(print, {})\n", 2, "troupe: 2 problems in the job\n/dataset/path: ")
+        expect("troupe.run(print, {'seed': object()})\n", 1, "job: expected a value of a job file, found object")
+        expect("troupe.run(print, {'seed': float('nan')})\n", 1, "job: Out of range float values")
         expect("troupe.run(print, 'none.json')\n", 2, "none.json")
         expect(f"troupe.run(print, {CORA!r}, set={{'sample.fanouts': 3}})\n", 2, "/sample/fanouts")
         expect(f"troupe.run(print, {CORA!r}, set={{'output': 'a\\nb'}})\n", 1, "expected one line")

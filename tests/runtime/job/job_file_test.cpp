@@ -648,6 +648,24 @@ TEST(ReadJob, NamesMissingFilesAndFolders) {
                   "/dataset/path: expected an existing folder, found ");
 }
 
+TEST(ReadJobText, MeansPathsFromTheCurrentFolder) {
+  const auto of = [](const std::string& dataset) {
+    const auto reading = read_job_text(
+        R"({"dataset": {"path": ")" + dataset + R"("}, "sample": {"fanout": [2]}})", {});
+    EXPECT_OK(reading);
+    return reading ? *reading : JobReading{};
+  };
+  const auto here = of(".");
+  EXPECT_EQ(to_string(here.problems), "");
+  EXPECT_EQ(here.job.dataset.path, std::filesystem::current_path() / "");
+  EXPECT_EQ(here.job.output, "runs/job");
+  const auto nowhere = of("atlantis");
+  EXPECT_EQ(to_string(nowhere.problems),
+            "/dataset/path: expected an existing folder, found " +
+                (std::filesystem::current_path() / "atlantis").string() + "\n");
+  EXPECT_ERROR(read_job_text("{", {}), Errc::invalid_argument, "line 1");
+}
+
 TEST(ReadJob, AllExamplesAreGoodJobs) {
   int count = 0;
   for (const auto& entry :
