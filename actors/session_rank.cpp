@@ -4,6 +4,7 @@
 #include "actors/error.hpp"
 #include "actors/offload.hpp"
 #include "actors/session_rank_state.hpp"
+#include "runtime/sample/links/graph_questions.hpp"
 
 #include <caf/all.hpp>
 
