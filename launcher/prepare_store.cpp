@@ -25,23 +25,14 @@ namespace fs = std::filesystem;
 
 /// A digest of names and contents of the files that an import reads.
 Result<std::string> folder_hash(const fs::path& dir) {
-  std::error_code error;
-  std::vector<fs::path> files;
-  for (const auto& entry : fs::directory_iterator(dir, error)) {
-    const auto extension = entry.path().extension();
-    if (entry.is_regular_file() && (extension == ".npy" || extension == ".json")) {
-      files.push_back(entry.path());
-    }
+  auto files = files_of_npy(dir);
+  if (!files) {
+    return std::move(files).error().with(
+        "dataset.path: expected a store or a folder that `troupe import` reads");
   }
-  if (error) {
-    return Error(Errc::not_found, fmt::format("dataset.path: expected a store or a folder of .npy "
-                                              "files, found none at {}",
-                                              dir.string()));
-  }
-  std::ranges::sort(files);
   DigestBuilder digest;
-  for (const auto& file : files) {
-    const auto name = file.filename().string();
+  for (const auto& file : *files) {
+    const auto name = file.lexically_relative(dir).string();
     digest.add_array(std::span<const char>(name));
     TROUPE_RETURN_IF_ERROR(for_each_block(file, [&](std::span<const std::byte> block) {
       digest.add_bytes(block);

@@ -1,10 +1,13 @@
 #include "runtime/data/npy_import.hpp"
 
+#include "runtime/data/json_document.hpp"
 #include "runtime/data/npy_graph.hpp"
 #include "runtime/data/npy_source.hpp"
 #include "runtime/data/table.hpp"
 
+#include <algorithm>
 #include <fmt/format.h>
+#include <optional>
 
 namespace troupe {
 namespace {
@@ -41,13 +44,63 @@ Result<graph_source::Graph> open_directory(const Source& source, const ImportOpt
   return graph;
 }
 
+/// The document of a directory that has one.
+std::optional<std::filesystem::path> document_in(const std::filesystem::path& source) {
+  std::error_code ignored;
+  auto document = source / "arrays.json";
+  return std::filesystem::is_regular_file(document, ignored) ? std::optional(std::move(document))
+                                                             : std::nullopt;
+}
+
+/// Adds the arrays that a JSON value names.
+void add_arrays(const nlohmann::json& value, const std::filesystem::path& folder,
+                std::vector<std::filesystem::path>& files) {
+  if (value.is_string()) {
+    if (const auto name = value.get<std::string>(); name.ends_with(".npy")) {
+      files.push_back(folder / name);
+    }
+  } else if (value.is_structured()) {
+    for (const auto& part : value) {
+      add_arrays(part, folder, files);
+    }
+  }
+}
+
 }  // namespace
+
+Result<std::vector<std::filesystem::path>> files_of_npy(const std::filesystem::path& source) {
+  std::vector<std::filesystem::path> files;
+  if (const auto document = document_in(source)) {
+    TROUPE_ASSIGN_OR_RETURN(const auto parsed, read_json_document(*document));
+    files.push_back(*document);
+    add_arrays(parsed, source, files);
+  } else {
+    std::error_code error;
+    for (const auto& entry : std::filesystem::directory_iterator(source, error)) {
+      const auto extension = entry.path().extension();
+      if (entry.is_regular_file() && (extension == ".npy" || extension == ".json")) {
+        files.push_back(entry.path());
+      }
+    }
+    if (error) {
+      return Error(Errc::not_found,
+                   fmt::format("{}: expected a folder, {}", source.string(), error.message()));
+    }
+  }
+  std::ranges::sort(files);
+  const auto same = std::ranges::unique(files);
+  files.erase(same.begin(), same.end());
+  return files;
+}
 
 Result<GraphInfo> import_npy(const std::filesystem::path& source, const std::filesystem::path& out,
                              const ImportOptions& options, Executor& executor) {
   std::error_code ignored;
   if (std::filesystem::is_regular_file(source, ignored)) {
     return import_npy_graph(source, out, options, executor);
+  }
+  if (const auto document = document_in(source)) {
+    return import_npy_graph(*document, out, options, executor);
   }
   if (!std::filesystem::is_directory(source, ignored)) {
     return Error(Errc::not_found,

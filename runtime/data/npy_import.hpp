@@ -7,6 +7,7 @@
 #include "runtime/graph/graph_info.hpp"
 
 #include <filesystem>
+#include <vector>
 
 namespace troupe {
 
@@ -16,8 +17,8 @@ namespace troupe {
 /// `{train,val,test}_masks.npy` [k, N] give splits mask0…; `{train,val,test}_links.npy` [n, 2] with
 /// `…_links_times.npy` and `…_links_labels.npy` give links of the default split; `meta.json` is optional. Writes the
 /// store `out`, atomically; an existing `out` is an error. A file instead of a directory is a JSON
-/// document that names arrays (npy_graph.hpp). The files are mapped and read in blocks;
-/// seeds are kept in memory beside `options.writer.memory_bytes`.
+/// document that names arrays (npy_graph.hpp); so is `arrays.json` of a directory
+/// that has one. The files are mapped and read in blocks; seeds are kept in memory beside `options.writer.memory_bytes`.
 /// \errors invalid_argument: a shape, dtype, range or NaN that does not fit, with file and row;
 ///   not_found: a file is missing; failed_precondition: `out` exists or cannot be written;
 ///   out_of_memory
@@ -25,5 +26,10 @@ Result<GraphInfo> import_npy(const std::filesystem::path& source, const std::fil
                              const ImportOptions& options, Executor& executor);
 /// The same with the defaults, on the caller's thread.
 Result<GraphInfo> import_npy(const std::filesystem::path& source, const std::filesystem::path& out);
+
+/// The files of a directory that import_npy() may read, in order of their names: from the same ones it makes the
+/// same store.
+/// \errors not_found: no directory; invalid_argument: its `arrays.json` is no JSON
+Result<std::vector<std::filesystem::path>> files_of_npy(const std::filesystem::path& source);
 
 }  // namespace troupe

@@ -1,6 +1,7 @@
 // The program as its users meet it: commands, output, exit codes, reports.
 #include "runtime/wire/membership.hpp"
 #include "runtime/wire/messages.hpp"
+#include "tests/runtime/graph/store_fixture.hpp"
 #include "tests/support/checked_memory.hpp"
 #include "tests/support/expect.hpp"
 #include "tests/support/process.hpp"
@@ -120,6 +121,32 @@ TEST_F(Program, PreparedStoresAreReused) {
   EXPECT_EQ(second.exit_code, 0);
   EXPECT_EQ(second.out.find("importing"), std::string::npos);
   EXPECT_EQ(second.out.find("partitioning"), std::string::npos);
+}
+
+TEST_F(Program, AFolderWithADocumentIsImportedAgainWhereAnArrayOfItChanged) {
+  const auto data = std::filesystem::path(folder()) / "data";
+  std::filesystem::create_directories(data / "rows");
+  testing::save_npy<std::int64_t>(data / "pairs.npy", {2, 3}, {0, 1, 2, /* to */ 1, 2, 0});
+  testing::save_npy<std::int64_t>(data / "train.npy", {2}, {0, 2});
+  testing::save_npy<std::int64_t>(data / "y.npy", {3}, {0, 1, 1});
+  testing::write_all(data / "arrays.json", R"({
+    "node_types": {"n": {"features": "rows/x.npy", "labels": "y.npy"}},
+    "edge_types": {"e": {"source": "n", "destination": "n", "edges": "pairs.npy"}},
+    "splits": {"": {"train": {"n": "train.npy"}}}})");
+  const auto run_with = [&](float first) {
+    testing::save_npy<float>(data / "rows" / "x.npy", {3, 1}, {first, 2, 3});
+    return troupe({"run", example("quickstart.json"), "--overwrite", "--set", "output=" + output(),
+                   "--set", "train.epochs=1", "--set", "dataset.path=" + data.string()});
+  };
+  const auto first = run_with(1);
+  EXPECT_EQ(first.exit_code, 0) << first.err;
+  EXPECT_NE(first.out.find("importing"), std::string::npos);
+  const auto same = run_with(1);
+  EXPECT_EQ(same.exit_code, 0) << same.err;
+  EXPECT_EQ(same.out.find("importing"), std::string::npos) << same.out;
+  const auto other = run_with(4);
+  EXPECT_EQ(other.exit_code, 0) << other.err;
+  EXPECT_NE(other.out.find("importing"), std::string::npos) << other.out;
 }
 
 TEST_F(Program, AFinishedRunIsNotReplacedUnlessAsked) {

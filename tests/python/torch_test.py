@@ -152,6 +152,98 @@ class Torch(support.Scratch):
 
         self.collect(job, links, output=self.output() + "-links", dataset__path=store, sample__batch_size=4096, features__collect=False)
 
+    def test_a_saved_graph_comes_back_in_batches(self):
+        """All attributes of a `HeteroData`, along edge types whose relations have one name."""
+        torch.manual_seed(3)
+        graph = HeteroData()
+        graph["user"].x = torch.rand(30, 4)
+        graph["user"].y = torch.randint(0, 3, (30, 1))
+        graph["user"].train_mask = torch.arange(30) % 2 == 0
+        graph["user"].brain = torch.rand(30, 2).bfloat16()
+        graph["user"].known = torch.rand(30) < 0.5
+        graph["shop"].x = (torch.rand(20, 3) * torch.tensor([0.0, 1.0, 2.0])).to_sparse()
+        graph["shop"].rank = torch.arange(20, dtype=torch.int16)
+        for source, target in (("user", "shop"), ("shop", "user")):
+            to = graph[source, "to", target]
+            ends = [torch.randint(0, graph[kind].num_nodes, (200,)) for kind in (source, target)]
+            to.edge_index = torch.stack(ends)
+            to.edge_attr = torch.rand(200, 2)
+            to.edge_weight = torch.rand(200) + 0.5
+            to.edge_time = torch.randint(-9, 9, (200, 1))
+            to.price = torch.rand(200, dtype=torch.float64)
+        graph["user"].note = "of one user each"
+        folder = self.path("saved")
+        self.assertEqual(troupe.save_pyg(graph, folder), ["user.note"])
+        columns = ["nodes-user/brain", "nodes-user/known", "nodes-shop/rank"]
+        columns += [f"edges-{name}/price" for name in ("user.to.shop", "shop.to.user")]
+        job = {
+            "dataset": {"path": folder},
+            "sample": {"fanout": [-1, -1], "batch_size": 15, "edge_data": ["ids", "weights", "times", "features"]},
+            "features": {"columns": columns},
+        }
+
+        def take(_, batch):
+            data = batch.to_pyg()
+            user, item = data["user"], data["shop"]
+            self.assertTrue(torch.equal(user.n_id[user.seed_index] % 2, torch.zeros(15, dtype=torch.long)))
+            self.assertTrue(torch.equal(user.x, graph["user"].x[user.n_id]))
+            self.assertTrue(torch.equal(user.y, graph["user"].y[user.n_id[user.seed_index], 0]))
+            self.assertTrue(torch.equal(user.brain, graph["user"].brain[user.n_id]))
+            self.assertTrue(torch.equal(user.known, graph["user"].known[user.n_id].to(torch.uint8)))
+            self.assertTrue(torch.equal(item.x, graph["shop"].x.to_dense()[item.n_id]))
+            self.assertTrue(torch.equal(item["rank"], item.n_id.int()))
+            for source, target in (("user", "shop"), ("shop", "user")):
+                found = data[source, f"{source}.to.{target}", target]
+                drawn = graph[source, "to", target]
+                self.assertGreater(found.num_edges, 100)
+                ends = torch.stack([data[kind].n_id[row] for kind, row in zip((source, target), found.edge_index)])
+                self.assertTrue(torch.equal(ends, drawn.edge_index[:, found.e_id]))
+                self.assertTrue(torch.equal(found.edge_attr, drawn.edge_attr[found.e_id]))
+                self.assertTrue(torch.equal(found.edge_weight, drawn.edge_weight[found.e_id]))
+                self.assertTrue(torch.equal(found.edge_time, drawn.edge_time[found.e_id, 0]))
+                self.assertTrue(torch.equal(found.price, drawn.price[found.e_id]))
+            return True
+
+        self.collect(job, take)
+        with self.assertRaises(FileExistsError):
+            troupe.save_pyg(graph, folder)
+
+    def test_a_saved_graph_of_one_type(self):
+        """What labels and masks of several shapes become."""
+        edges = torch.tensor([[0, 1, 2, 3], [1, 2, 3, 0]])
+
+        def saved(name, **attributes):
+            data = Data(edge_index=edges, num_nodes=4, **attributes)
+            self.assertEqual(troupe.save_pyg(data, self.path(name)), ["title"] if "title" in attributes else [])
+            done = run_words(PROGRAM, "import", self.path(name), self.path(name + "-store"))
+            self.assertEqual(done.returncode, 0, done.stderr)
+            return done.stdout
+
+        masks = torch.tensor([[True, False], [False, True], [True, True], [False, False]])
+        text = saved("classes", y=torch.tensor([0, 2, 1, -1]), train_mask=masks, title="four")
+        self.assertIn("nodes node: 4, 3 classes", text)
+        self.assertIn("edges edge: 4 (node -> node)", text)
+        self.assertIn('split "mask0": train 2', text)
+        self.assertIn('split "mask1": train 2', text)
+        targets = torch.tensor([[0.0, 1.0], [1.0, 1.0], [float("nan"), 0.0], [0.0, 0.0]])
+        self.assertIn("2 target columns", saved("targets", y=targets))
+        self.assertIn("2 target columns", saved("bits", y=masks))
+        self.assertIn("1 columns of numbers", saved("number", y=torch.rand(4)))
+        self.assertIn("2 columns of numbers", saved("numbers", y=torch.rand(4, 2).bfloat16()))
+        self.assertIn("features 3 x f32", saved("csr", x=torch.eye(4)[:, :3].to_sparse_csr()))
+
+    def test_what_no_store_has_is_not_saved(self):
+        with self.assertRaisesRegex(ValueError, "node.wave: expected elements of uint8, .* found complex64"):
+            wave = Data(num_nodes=1, edge_index=torch.tensor([[0], [0]]), wave=torch.zeros(1, dtype=torch.complex64))
+            troupe.save_pyg(wave, self.path("wave"))
+        with self.assertRaisesRegex(ValueError, "edge: expected edge_index, found none"):
+            troupe.save_pyg(Data(x=torch.zeros(3, 1)), self.path("edges"))
+        spaced = HeteroData()
+        spaced["shop item"].num_nodes = 3
+        with self.assertRaisesRegex(ValueError, "expected a name of 1 to 100 of .* found 'shop item'"):
+            troupe.save_pyg(spaced, self.path("spaced"))
+        self.assertEqual([os.path.exists(self.path(name)) for name in ("wave", "edges", "spaced")], [False] * 3)
+
     def test_what_has_no_such_form_is_refused(self):
         def refused(text):
             def take(_, batch):

@@ -203,6 +203,39 @@ TEST_F(NpyGraph, TransformsAskedForAllTypesTakeThoseThatCan) {
   EXPECT_EQ(info.edge_types[1].count, 3U);
 }
 
+TEST_F(NpyGraph, AFolderIsReadByItsDocument) {
+  std::filesystem::rename(in_ / "graph.json", in_ / "arrays.json");
+  InlineExecutor executor;
+  ASSERT_OK_AND_ASSIGN(const auto info, import_npy(in_, out_, {}, executor));
+  EXPECT_EQ(info.node_types.size(), 3U);
+}
+
+TEST_F(NpyGraph, FilesOfAFolderAreThoseThatItsDocumentNames) {
+  const auto names = [&] {
+    std::vector<std::string> found;
+    const auto files = files_of_npy(in_);
+    EXPECT_OK(files);
+    for (const auto& file : files ? *files : std::vector<std::filesystem::path>()) {
+      found.push_back(file.lexically_relative(in_).string());
+    }
+    return found;
+  };
+  write_all(in_ / "notes.txt", "");
+  EXPECT_EQ(names(),
+            (std::vector<std::string>{"cites.npy", "data.npy", "e.npy", "graph.json", "in.npy",
+                                      "indices.npy", "indptr.npy", "t.npy", "train.npy", "v.npy",
+                                      "w.npy", "wrote.npy", "x_author.npy", "y_author.npy"}));
+  write_all(in_ / "arrays.json", R"({
+      "node_types": {"author": {"features": "x_author.npy", "labels": "x_author.npy"}},
+      "edge_types": {"knows": {"source": "author", "destination": "author",
+                               "edges": "../beside/pairs.npy"}}})");
+  EXPECT_EQ(names(),
+            (std::vector<std::string>{"../beside/pairs.npy", "arrays.json", "x_author.npy"}));
+  write_all(in_ / "arrays.json", "{");
+  EXPECT_ERROR(files_of_npy(in_), Errc::invalid_argument, "arrays.json");
+  EXPECT_ERROR(files_of_npy(temp_ / "none"), Errc::not_found, "none: expected a folder");
+}
+
 TEST_F(NpyGraph, FeaturesAreNarrowedAndNormalisedWhileImporting) {
   ImportOptions options;
   options.features = {DType::f16, Normalize::row};

@@ -1,0 +1,199 @@
+"""Graphs of PyTorch Geometric as arrays that `troupe import` reads."""
+
+import json
+import os
+import re
+
+import numpy
+
+_ROLES = {f"{role}_mask": role for role in ("train", "val", "test")}
+_KEPT = ("uint8", "float16", "float32", "float64", "int32", "int64")  # in columns
+_WIDER = {"bool": "uint8", "int8": "int32", "int16": "int32", "uint16": "int32", "uint32": "int64"}
+_OF_EDGES = {"edge_weight": "weights", "edge_time": "times"}
+
+
+def save_pyg(data, folder):
+    """Writes a `Data` or `HeteroData` of PyTorch Geometric as .npy files and arrays.json, which names them.
+
+    `troupe import FOLDER STORE` makes a store of the folder; `dataset.path` of a job may also name the folder itself.
+
+    data       x           features, dense or sparse; edge_attr those of edges
+               y           classes of nodes, integers [N] or [N, 1]; targets of several labels, [N, K] of 0, 1 and NaN; any other
+                           floats are numbers to predict
+               train_mask, val_mask, test_mask
+                           [N]: the default split; [N, K]: splits mask0, mask1, …
+               edge_index, edge_weight, edge_time
+                           edges from the nodes of row 0 to those of row 1, with weights and times
+               Other tensors with a row per node or edge become columns of their names (`features.columns` of a job).
+    folder     must not exist
+
+    Names of types are those of the data; `node` and `edge` of a `Data`. An edge type has the name of its relation, and where
+    others have the same SOURCE.RELATION.DESTINATION.
+    Returns the names of what has no row per node or edge: it is not written.
+    Raises ValueError: something is missing, or has a name or element type that no store has.
+    """
+    nodes, edges = _types_of(data)
+    for name in (*nodes, *edges):
+        _check_name(name, name)
+    arrays = _Arrays()
+    graph = {"node_types": {}, "edge_types": {}, "splits": {}}
+    for name, store in nodes.items():
+        graph["node_types"][name] = _node_type(arrays, name, store, graph["splits"])
+    for name, (source, destination, store) in edges.items():
+        graph["edge_types"][name] = {"source": source, "destination": destination, **_edge_type(arrays, name, store)}
+    os.makedirs(folder)
+    arrays.write(folder)
+    with open(os.path.join(folder, "arrays.json"), "w") as out:
+        json.dump(graph, out, indent=2)
+        out.write("\n")
+    stores = {**nodes, **{name: store for name, (_, _, store) in edges.items()}}
+    return arrays.left_out(stores if hasattr(data, "node_types") else {"": data})
+
+
+def _types_of(data):
+    """Node types by name; edge types by name, with the names of their ends' types."""
+    if not hasattr(data, "node_types"):
+        return {"node": data}, {"edge": ("node", "node", data)}
+    relations = [relation for _, relation, _ in data.edge_types]
+    edges = {}
+    for source, relation, destination in data.edge_types:
+        name = relation if relations.count(relation) == 1 else f"{source}.{relation}.{destination}"
+        edges[name] = source, destination, data[source, relation, destination]
+    return {name: data[name] for name in data.node_types}, edges
+
+
+def _check_name(name, place):
+    if not re.fullmatch(r"(?!\.)[A-Za-z0-9_.-]{1,100}", name):
+        raise ValueError(f"save_pyg: {place}: expected a name of 1 to 100 of a-z A-Z 0-9 _ - . (no '.' first), found {name!r}")
+
+
+class _Arrays:
+    """Arrays by the names of their files, and of what they are."""
+
+    def __init__(self):
+        self._files = {}
+        self._taken = set()
+
+    def add(self, array, *words):
+        """Returns the name of the array's file."""
+        name = "_".join(re.sub(r"\W", "_", word) for word in words)
+        while name in self._files:
+            name += "_"
+        self._files[name] = numpy.ascontiguousarray(array)
+        return name + ".npy"
+
+    def take(self, store, belongs):
+        """The names and values in a store that belong to its nodes or edges."""
+        for key in list(store.keys()):
+            if belongs(key):
+                self._taken.add((id(store), key))
+                yield key, store[key]
+
+    def write(self, folder):
+        for name, array in self._files.items():
+            numpy.save(os.path.join(folder, name + ".npy"), array)
+
+    def left_out(self, stores):
+        return [
+            f"{name}.{key}".lstrip(".")
+            for name, store in stores.items()
+            for key in store.keys()
+            if (id(store), key) not in self._taken and key != "num_nodes"
+        ]
+
+
+def _node_type(arrays, name, store, splits):
+    if store.num_nodes is None:
+        raise ValueError(f"save_pyg: {name}: expected num_nodes, or a tensor with a row per node, found neither")
+    found = {"count": int(store.num_nodes), "columns": {}}
+    for key, value in arrays.take(store, lambda key: key == "x" or store.is_node_attr(key)):  # x may be sparse
+        if key == "x":
+            found["features"] = _features(arrays, name, value)
+        elif key == "y":
+            found["labels"] = _labels(arrays, name, value)
+        elif key in _ROLES:
+            _add_masks(arrays, name, _ROLES[key], _array(value), splits)
+        else:
+            found["columns"][key] = _column(arrays, name, key, value)
+    return found
+
+
+def _edge_type(arrays, name, store):
+    if "edge_index" not in store:
+        raise ValueError(f"save_pyg: {name}: expected edge_index, found none; try: the data before ToSparseTensor")
+    found = {"columns": {}}
+    for key, value in arrays.take(store, store.is_edge_attr):
+        if key == "edge_index":
+            found["edges"] = arrays.add(_array(value), name, "edges")
+        elif key == "edge_attr":
+            found["features"] = arrays.add(_floats(value), name, "features")
+        elif key in _OF_EDGES:
+            found[_OF_EDGES[key]] = arrays.add(_array(value).reshape(-1), name, _OF_EDGES[key])
+        else:
+            found["columns"][key] = _column(arrays, name, key, value)
+    return found
+
+
+def _array(value):
+    """A NumPy array of a tensor, or of what NumPy makes an array of."""
+    return value.detach().cpu().numpy() if hasattr(value, "detach") else numpy.asarray(value)
+
+
+def _is_bfloat16(value):
+    return str(getattr(value, "dtype", "")) == "torch.bfloat16"
+
+
+def _floats(value):
+    return _array(value.float() if _is_bfloat16(value) else value)
+
+
+def _features(arrays, name, value):
+    """The file of dense rows, or the files of sparse ones."""
+    if hasattr(value, "csr"):  # of torch_sparse
+        indptr, columns, numbers = value.csr()
+    elif getattr(value, "is_sparse", False) or getattr(value, "is_sparse_csr", False):
+        rows = value.to_sparse().coalesce()
+        places, columns = rows.indices()
+        indptr = numpy.cumsum([0, *numpy.bincount(_array(places), minlength=len(value))])
+        numbers = rows.values()
+    else:
+        return arrays.add(_floats(value), name, "features")
+    parts = {"indptr": indptr, "indices": columns, "data": numbers}
+    files = {part: arrays.add(_floats(of), name, "features", part) for part, of in parts.items() if of is not None}
+    return {**files, "columns": int(value.size(1))}
+
+
+def _labels(arrays, name, value):
+    labels = _floats(value)
+    if labels.ndim == 2 and labels.shape[1] == 1:
+        labels = labels[:, 0]
+    if labels.dtype.kind in "biu" and labels.ndim == 1:
+        return arrays.add(labels.astype(numpy.int64), name, "labels")
+    if labels.dtype.kind == "b":
+        labels = labels.astype(numpy.int64)
+    targets = labels.ndim == 2 and bool(numpy.all((labels == 0) | (labels == 1) | (labels == -1) | (labels != labels)))
+    if not targets and labels.dtype.kind != "f":
+        labels = labels.astype(numpy.float64)
+    file = arrays.add(labels, name, "labels")
+    return file if targets else {"numbers": file}
+
+
+def _add_masks(arrays, name, role, masks, splits):
+    columns = [("", masks)] if masks.ndim == 1 else [(f"mask{k}", masks[:, k]) for k in range(masks.shape[1])]
+    for split, mask in columns:
+        file = arrays.add(numpy.flatnonzero(mask), name, role, *filter(None, [split]))
+        splits.setdefault(split, {}).setdefault(role, {})[name] = file
+
+
+def _column(arrays, name, key, value):
+    _check_name(key, f"{name}.{key}")
+    if _is_bfloat16(value):
+        import torch
+
+        words = _array(value.view(torch.int16)).view(numpy.uint16)
+        return {"file": arrays.add(words, name, key), "dtype": "bf16"}
+    array = _array(value)
+    array = array.astype(_WIDER.get(array.dtype.name, array.dtype), copy=False)
+    if array.dtype.name not in _KEPT:
+        raise ValueError(f"save_pyg: {name}.{key}: expected elements of {', '.join((*_KEPT, *_WIDER))}, found {array.dtype.name}")
+    return arrays.add(array, name, key)
