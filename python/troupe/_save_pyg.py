@@ -9,10 +9,11 @@ import numpy
 _ROLES = {f"{role}_mask": role for role in ("train", "val", "test")}
 _KEPT = ("uint8", "float16", "float32", "float64", "int32", "int64")  # in columns
 _WIDER = {"bool": "uint8", "int8": "int32", "int16": "int32", "uint16": "int32", "uint32": "int64"}
+_LINKS = ("edge_label_index", "edge_label")
 _OF_EDGES = {"edge_weight": "weights", "edge_time": "times"}
 
 
-def save_pyg(data, folder):
+def save_pyg(data, folder, *, val=None, test=None):
     """Writes a `Data` or `HeteroData` of PyTorch Geometric as .npy files and arrays.json, which names them.
 
     `troupe import FOLDER STORE` makes a store of the folder; `dataset.path` of a job may also name the folder itself.
@@ -26,6 +27,9 @@ def save_pyg(data, folder):
                            edges from the nodes of row 0 to those of row 1, with weights and times
                Other tensors with a row per node or edge become columns of their names (`features.columns` of a job).
     folder     must not exist
+    val, test  with `data` the three that RandomLinkSplit makes: edge_label_index of each becomes the links of its role, where
+               edge_label, if it is there, is not 0. Pairs with 0 are no links: those of val and test become TYPE_val_negatives.npy
+               and TYPE_test_negatives.npy, which `eval.negatives` of a job takes. Edges and rows are those of `data`.
 
     Names of types are those of the data; `node` and `edge` of a `Data`. An edge type has the name of its relation, and where
     others have the same SOURCE.RELATION.DESTINATION.
@@ -36,11 +40,14 @@ def save_pyg(data, folder):
     for name in (*nodes, *edges):
         _check_name(name, name)
     arrays = _Arrays()
-    graph = {"node_types": {}, "edge_types": {}, "splits": {}}
+    graph = {"node_types": {}, "edge_types": {}, "splits": {}, "links": {}}
     for name, store in nodes.items():
         graph["node_types"][name] = _node_type(arrays, name, store, graph["splits"])
     for name, (source, destination, store) in edges.items():
         graph["edge_types"][name] = {"source": source, "destination": destination, **_edge_type(arrays, name, store)}
+    for role, of_role in {"train": data, "val": val, "test": test}.items():
+        for name, (_, _, store) in _types_of(of_role)[1].items() if of_role is not None else ():
+            _add_links(arrays, name, role, store, graph["links"])
     os.makedirs(folder)
     arrays.write(folder)
     with open(os.path.join(folder, "arrays.json"), "w") as out:
@@ -85,7 +92,7 @@ class _Arrays:
     def take(self, store, belongs):
         """The names and values in a store that belong to its nodes or edges."""
         for key in list(store.keys()):
-            if belongs(key):
+            if belongs(key) and key not in _LINKS:
                 self._taken.add((id(store), key))
                 yield key, store[key]
 
@@ -98,7 +105,7 @@ class _Arrays:
             f"{name}.{key}".lstrip(".")
             for name, store in stores.items()
             for key in store.keys()
-            if (id(store), key) not in self._taken and key != "num_nodes"
+            if (id(store), key) not in self._taken and key not in (*_LINKS, "num_nodes")
         ]
 
 
@@ -132,6 +139,19 @@ def _edge_type(arrays, name, store):
         else:
             found["columns"][key] = _column(arrays, name, key, value)
     return found
+
+
+def _add_links(arrays, name, role, store, links):
+    if "edge_label_index" not in store:
+        return
+    ends = _array(store["edge_label_index"]).T
+    labels = _array(store["edge_label"]) if "edge_label" in store else numpy.ones(len(ends))
+    if role != "train" and not numpy.all(labels):
+        arrays.add(ends[labels == 0], name, role, "negatives")
+    file = arrays.add(ends[labels != 0], name, role, "links")
+    if not numpy.all((labels == 0) | (labels == 1)):
+        file = {"ends": file, "labels": arrays.add(labels[labels != 0], name, role, "links_labels")}
+    links.setdefault("", {}).setdefault(role, {})[name] = file
 
 
 def _array(value):

@@ -1,6 +1,7 @@
 """PyTorch and PyTorch Geometric on batches. Skipped where they are not installed."""
 
 import gc
+import json
 import os
 import sys
 import unittest
@@ -15,6 +16,7 @@ try:
     import torch
     from torch_geometric.data import Data, HeteroData
     from torch_geometric.nn import HeteroConv, SAGEConv
+    from torch_geometric.transforms import RandomLinkSplit
     from torch_geometric.utils import trim_to_layer
 except ImportError as error:
     torch = None
@@ -231,6 +233,52 @@ class Torch(support.Scratch):
         self.assertIn("1 columns of numbers", saved("number", y=torch.rand(4)))
         self.assertIn("2 columns of numbers", saved("numbers", y=torch.rand(4, 2).bfloat16()))
         self.assertIn("features 3 x f32", saved("csr", x=torch.eye(4)[:, :3].to_sparse_csr()))
+
+    def test_a_saved_split_of_links_is_learned_and_scored(self):
+        torch.manual_seed(4)
+        ids = torch.randint(0, 50, (2, 400))
+        whole = Data(x=torch.rand(50, 4), edge_index=ids[:, ids[0] != ids[1]], edge_time=torch.arange(400)[ids[0] != ids[1]])
+        train, val, test = RandomLinkSplit(num_val=0.1, num_test=0.2)(whole)
+        folder = self.path("links")
+        self.assertEqual(troupe.save_pyg(train, folder, val=val, test=test), [])
+        for name, of in (("val", val), ("test", test)):
+            pairs = np.load(os.path.join(folder, f"edge_{name}_negatives.npy"))
+            np.testing.assert_array_equal(pairs, of.edge_label_index[:, of.edge_label == 0].T)
+        self.assertFalse(os.path.exists(os.path.join(folder, "edge_train_negatives.npy")))
+        found = {}
+
+        def take(session):
+            found.update({role: sorted(map(tuple, session.links(role).original_ids.T.tolist())) for role in ("train", "val", "test")})
+
+        job = {
+            "dataset": {"path": folder},
+            "task": {"kind": "link", "negatives": {"kind": "triplet"}},
+            "sample": {"fanout": [4, 3], "batch_size": 32},
+            "model": {"kind": "graphsage", "hidden": 8, "out_dim": 8},
+            "train": {"epochs": 1, "loss": "bce"},
+            "eval": {"negatives": {name: os.path.join(folder, f"edge_{name}_negatives.npy") for name in ("val", "test")}},
+        }
+        self.run_job(take, job)
+        for name, of in (("train", train), ("val", val), ("test", test)):
+            self.assertEqual(found[name], sorted(map(tuple, of.edge_label_index[:, of.edge_label == 1].T.tolist())))
+        file = self.path("links.json")
+        with open(file, "w") as to:
+            json.dump(job, to)
+        ran = run_words(PROGRAM, "run", file, *with_settings({"output": self.path("links-run")}))
+        self.assertEqual(ran.returncode, 0, ran.stderr)
+        self.assertRegex(ran.stdout, rf"test +auc 0\.\d+ \({len(found['test'])} links")
+
+    def test_links_of_several_classes_are_saved_with_them(self):
+        graph = HeteroData()
+        graph["a"].num_nodes = graph["b"].num_nodes = 3
+        to = graph["a", "to", "b"]
+        to.edge_index = to.edge_label_index = torch.tensor([[0, 1, 2], [2, 1, 0]])
+        to.edge_label = torch.tensor([1, 0, 2])
+        troupe.save_pyg(graph, self.path("of-classes"))
+        done = run_words(PROGRAM, "import", self.path("of-classes"), self.path("of-classes-store"))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("links to train 2", done.stdout)
+        np.testing.assert_array_equal(np.load(self.path("of-classes/to_train_links_labels.npy")), [1, 2])
 
     def test_what_no_store_has_is_not_saved(self):
         with self.assertRaisesRegex(ValueError, "node.wave: expected elements of uint8, .* found complex64"):
