@@ -1,0 +1,230 @@
+// Runs that are interrupted or killed, and go on.
+#include "tests/e2e/program_fixture.hpp"
+#include "tests/support/expect.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <fmt/format.h>
+#include <fstream>
+#include <map>
+#include <set>
+#include <signal.h>
+
+namespace troupe {
+namespace {
+
+using namespace std::chrono_literals;
+using nlohmann::json;
+
+TEST_F(Program, CtrlCStopsSoonAndSaysHowToGoOn) {
+  testing::Process run(command({"run", example("quickstart.json"), "--set", "output=" + output(),
+                                "--set", "train.epochs=100000"}),
+                       folder());
+  ASSERT_TRUE(run.wait_for_output("epoch      3/100000", 60s));
+  const auto began = std::chrono::steady_clock::now();
+
+  run.signal(SIGINT);
+  const auto result = run.wait();
+
+  EXPECT_LT(std::chrono::steady_clock::now() - began, 10s);
+  EXPECT_EQ(result.exit_code, 130);
+  EXPECT_NE(result.err.find("interrupted; go on from " + output() + "/checkpoints/step-"),
+            std::string::npos)
+      << result.err;
+  EXPECT_NE(result.err.find("--resume"), std::string::npos) << result.err;
+  EXPECT_EQ(report()["status"], "interrupted");
+}
+
+/// The metrics of a run without times and amounts of work, which of an interrupted epoch count only
+/// what was done since.
+std::vector<json> metrics_of(const std::string& output) {
+  std::vector<json> lines;
+  std::ifstream in(output + "/metrics.jsonl");
+  for (std::string line; std::getline(in, line);) {
+    auto value = json::parse(line, nullptr, false);
+    std::erase_if(*value.get_ptr<json::object_t*>(), [](const auto& entry) {
+      static const std::set<std::string> results = {"kind",     "epoch", "step", "global_step",
+                                                    "loss",     "lr",    "best", "valid",
+                                                    "accuracy", "last",  "role", "world"};
+      return !results.contains(entry.first);
+    });
+    lines.push_back(std::move(value));
+  }
+  return lines;
+}
+
+TEST_F(Program, AnInterruptedRunGoesOnToTheBitsOfTheUndisturbedOne) {
+  const auto job = [&](const std::string& name) {
+    return command({"run", example("quickstart.json"), "--set", "output=" + folder() + "/" + name,
+                    "--set", "train.epochs=12", "--set", "log_every=1"});
+  };
+  ASSERT_EQ(testing::run_process(job("whole"), folder()).exit_code, 0);
+  const auto whole = json::parse(std::ifstream(folder() + "/whole/report.json"));
+  auto again = job("out");
+  {
+    testing::Process run(again, folder());
+    ASSERT_TRUE(run.wait_for_output("epoch  2/12", 60s));
+    run.signal(SIGTERM);
+    ASSERT_EQ(run.wait().exit_code, 130);
+  }
+  again.emplace_back("--resume");
+
+  const auto rest = testing::run_process(again, folder());
+
+  ASSERT_EQ(rest.exit_code, 0) << rest.err;
+  EXPECT_NE(rest.out.find("resuming from"), std::string::npos) << rest.out;
+  EXPECT_EQ(report()["digests"], whole["digests"]);
+  EXPECT_EQ(report()["scores"], whole["scores"]);
+  EXPECT_TRUE(metrics_of(output()) == metrics_of(folder() + "/whole"));
+  EXPECT_EQ(metrics_of(output()).size(), 1U + 12U * 3U + 12U * 2U + 2U + 1U);
+}
+
+/// What of a report does not depend on the time it took, as pointers and values.
+std::map<std::string, json> lasting(json report) {
+  for (const char* key : {"seconds", "stages", "traffic", "hardware", "notes", "start", "command",
+                          "seconds_per_step", "scratch_bytes"}) {
+    report.erase(key);
+  }
+  for (auto& epoch : report["epochs"]) {
+    for (const char* key :
+         {"seconds", "eval_seconds", "wait_share", "cache_hit_rate", "cache_hit_rate_at_best"}) {
+      epoch.erase(key);
+    }
+  }
+  std::map<std::string, json> values;
+  const auto flat = report.flatten();
+  for (const auto& entry : flat.items()) {
+    values.emplace(entry.key(), entry.value());
+  }
+  return values;
+}
+
+TEST_F(Program, AResumedRunReportsWhatTheUndisturbedOneDoes) {
+  const std::vector<std::string> arguments = {"run",   example("quickstart.json"),
+                                              "--set", "output=" + output(),
+                                              "--set", "train.epochs=60",
+                                              "--set", "eval.every=10",
+                                              "--set", "checkpoint.every.epochs=11",
+                                              "--set", "checkpoint.keep=10"};
+  const auto undisturbed = troupe(arguments);
+  ASSERT_EQ(undisturbed.exit_code, 0) << undisturbed.err;
+  const auto right = report();
+  std::uint64_t best = 0;
+  for (const auto& epoch : right["epochs"]) {
+    best = epoch["best"] ? epoch["epoch"].get<std::uint64_t>() : best;
+  }
+  EXPECT_EQ(right["best_epoch"], best);
+  std::vector<std::uint64_t> steps;
+  const auto folder = std::filesystem::path(output()) / "checkpoints";
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    steps.push_back(std::stoull(entry.path().filename().string().substr(5)));
+  }
+  std::ranges::sort(steps);
+  ASSERT_GE(steps.size(), 2U);
+
+  // After epoch 22, which is not evaluated, and after epoch 11, which is.
+  for (const std::size_t kept : {2U, 1U}) {
+    for (const auto step : steps) {
+      if (step > steps[kept - 1]) {
+        std::filesystem::remove_all(folder / fmt::format("step-{}", step));
+      }
+    }
+    auto again = arguments;
+    again.emplace_back("--resume");
+    const auto resumed = troupe(again);
+    ASSERT_EQ(resumed.exit_code, 0) << resumed.err;
+    EXPECT_NE(resumed.out.find(fmt::format("step-{}", steps[kept - 1])), std::string::npos)
+        << resumed.out;
+
+    EXPECT_EQ(lasting(report()), lasting(right)) << "after epoch " << 11 * kept;
+  }
+}
+
+TEST_F(Program, AKilledRunGoesOnAndATornCheckpointIsSkippedByName) {
+  auto job = command({"run", example("quickstart.json"), "--set", "output=" + output(), "--set",
+                      "train.epochs=12", "--set", "checkpoint.every.steps=1", "--set",
+                      "checkpoint.keep=3"});
+  ASSERT_EQ(testing::run_process(job, folder()).exit_code, 0);
+  const auto digests = report()["digests"];
+  std::filesystem::remove_all(output());
+  {
+    testing::Process run(job, folder());
+    ASSERT_TRUE(run.wait_for_output("epoch  4/12", 60s));
+    run.signal(SIGKILL);
+    run.wait();
+  }
+  std::uint64_t newest = 0;
+  std::string step;  // killed while it was replaced, it is under its other name
+  for (const auto& entry : std::filesystem::directory_iterator(output() + "/checkpoints")) {
+    const auto name = entry.path().filename().string();
+    const auto number = std::stoull(name.substr(5));
+    const auto plain = "step-" + std::to_string(number);
+    if (number >= newest && (name == plain || (name == plain + ".old" && step != plain))) {
+      newest = number;
+      step = name;
+    }
+  }
+  ASSERT_GT(newest, 0U);
+  const auto torn = output() + "/checkpoints/" + step + "/optimizer.safetensors";
+  std::filesystem::resize_file(torn, std::filesystem::file_size(torn) / 2);
+  job.emplace_back("--resume");
+
+  const auto rest = testing::run_process(job, folder());
+
+  ASSERT_EQ(rest.exit_code, 0) << rest.err;
+  EXPECT_NE(rest.err.find("skipped checkpoint " + step + ": "), std::string::npos) << rest.err;
+  EXPECT_EQ(report()["digests"], digests);
+}
+
+TEST_F(Program, ResumingIsRefusedWithoutACheckpointOrWithAnotherJob) {
+  const auto run = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> arguments = {
+        "run",   example("quickstart.json"), "--set", "output=" + output(),
+        "--set", "train.epochs=2",           "--set", "checkpoint.every.epochs=1"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return troupe(arguments);
+  };
+  const auto nothing = run({"--resume"});
+  ASSERT_EQ(run({}).exit_code, 0);
+  const auto other = run({"--resume", "--set", "seed=77"});
+
+  EXPECT_EQ(nothing.exit_code, 3) << nothing.out;
+  EXPECT_NE(nothing.err.find("checkpoint"), std::string::npos) << nothing.err;
+  EXPECT_EQ(other.exit_code, 3) << other.out;
+  EXPECT_NE(other.err.find("/seed: was 1, is 77"), std::string::npos) << other.err;
+}
+
+TEST_F(Program, ResumingIsRefusedWhereTheStoreWasMadeAnew) {
+  const auto input = folder() + "/input";
+  const auto store = folder() + "/store";
+  std::filesystem::copy(example("data/cora"), input);
+  ASSERT_EQ(troupe({"import", input, store}).exit_code, 0);
+  const auto run = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> arguments = {
+        "run",   example("quickstart.json"), "--set", "output=" + output(),
+        "--set", "dataset.path=" + store,    "--set", "train.epochs=2",
+        "--set", "checkpoint.every.epochs=1"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return troupe(arguments);
+  };
+  ASSERT_EQ(run({}).exit_code, 0);
+  const auto same = run({"--resume"});
+  std::filesystem::remove_all(store);
+  {
+    std::fstream labels(input + "/y.npy", std::ios::in | std::ios::out | std::ios::binary);
+    labels.seekp(128);
+    const char found = static_cast<char>(labels.peek());
+    labels.seekp(128);
+    labels.put(found == 1 ? '\2' : '\1');
+  }
+  ASSERT_EQ(troupe({"import", input, store}).exit_code, 0);
+  const auto other = run({"--resume"});
+
+  EXPECT_EQ(same.exit_code, 0) << same.err;
+  EXPECT_EQ(other.exit_code, 3) << other.out;
+  EXPECT_NE(other.err.find("checkpoint: expected the store"), std::string::npos) << other.err;
+}
+
+}  // namespace
+}  // namespace troupe
