@@ -53,8 +53,8 @@ def save_pyg(data, folder, *, val=None, test=None):
     with open(os.path.join(folder, "arrays.json"), "w") as out:
         json.dump(graph, out, indent=2)
         out.write("\n")
-    stores = {**nodes, **{name: store for name, (_, _, store) in edges.items()}}
-    return arrays.left_out(stores if hasattr(data, "node_types") else {"": data})
+    stores = [*nodes.items(), *((name, store) for name, (_, _, store) in edges.items())]
+    return arrays.left_out(stores if hasattr(data, "node_types") else [("", data)])
 
 
 def _types_of(data):
@@ -103,7 +103,7 @@ class _Arrays:
     def left_out(self, stores):
         return [
             f"{name}.{key}".lstrip(".")
-            for name, store in stores.items()
+            for name, store in stores
             for key in store.keys()
             if (id(store), key) not in self._taken and key not in (*_LINKS, "num_nodes")
         ]
@@ -174,7 +174,8 @@ def _features(arrays, name, value):
     elif getattr(value, "is_sparse", False) or getattr(value, "is_sparse_csr", False):
         rows = value.to_sparse().coalesce()
         places, columns = rows.indices()
-        indptr = numpy.cumsum([0, *numpy.bincount(_array(places), minlength=len(value))])
+        indptr = numpy.zeros(len(value) + 1, numpy.int64)
+        numpy.cumsum(numpy.bincount(_array(places), minlength=len(value)), out=indptr[1:])
         numbers = rows.values()
     else:
         return arrays.add(_floats(value), name, "features")
