@@ -63,7 +63,8 @@ Result<GraphInfo> make_graphbolt(const ImportRequest& request, Executor& executo
 std::vector<ImportFormat> format_rows() {
   return {
       {.name = "npy",
-       .source = "a folder of .npy files, or a JSON file that names arrays",
+       .source = "a folder of .npy files, or a JSON file that names arrays, also as arrays.json of "
+                 "its folder",
        .help = "any node and edge types with features, labels and splits",
        .make =
            [](const ImportRequest& request, Executor& executor) {

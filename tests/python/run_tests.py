@@ -9,7 +9,7 @@ import os
 import sys
 import unittest
 
-LONGEST = int(os.environ.get("TROUPE_TEST_SECONDS", "120"))
+LONGEST = int(os.environ.get("TROUPE_TEST_SECONDS", "240"))
 
 
 class Recorder(unittest.TextTestResult):

@@ -113,8 +113,8 @@ class Calls(support.Scratch):
     def test_values_that_no_job_file_has_are_named(self):
         with self.assertRaisesRegex(TypeError, "set: train.epochs: expected a value of a job file, found object"):
             self.run_job(print, train__epochs=object())
-        with self.assertRaisesRegex(TypeError, "job: expected the path of a job file, found dict; single values go into set"):
-            self.run_job(print, {"dataset": {"path": "d"}})
+        with self.assertRaisesRegex(TypeError, "job: expected the path of a job file or a dict, found list"):
+            self.run_job(print, [support.CORA])
         with self.assertRaisesRegex(ValueError, "set: expected one line"):
             self.run_job(print, output="a\nb")
 
