@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Training steps of several kinds of layers, ours and PyTorch Geometric's by turns on the same batch.
 
-Three layers of 256 (attention: four heads of 64, one in the last layer; hgt: four in all, behind a linear input), 100 columns, 47 classes, 1024 seeds, Adam. The graph is an R-MAT of
-2^18 nodes and 15 M edges; rgcn has four edge types of its own. PyG's layers see the edges of the hops that they need, trimmed by hand, so that
-neither side computes rows that nobody reads. Prints a line of JSON for each kind: medians of all rounds, and their ratio.
+Three layers of 256 (attention: four heads of 64, one in the last layer; hgt: four in all, behind a linear input), 100 columns, 47 classes,
+1024 seeds, Adam. The graph is an R-MAT of 2^18 nodes and 15 M edges; rgcn has four edge types of its own. PyG's layers see the edges of the
+hops that they need, trimmed by hand, so that neither side computes rows that nobody reads. Prints a line of JSON for each kind: medians of
+all rounds, and their ratio.
 
     model_steps.py --build build/release --scratch FOLDER      with a Python that has torch, torch_geometric and NumPy
 """

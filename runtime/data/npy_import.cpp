@@ -52,16 +52,18 @@ std::optional<std::filesystem::path> document_in(const std::filesystem::path& so
                                                              : std::nullopt;
 }
 
-/// Adds the arrays that a JSON value names.
-void add_arrays(const nlohmann::json& value, const std::filesystem::path& folder,
-                std::vector<std::filesystem::path>& files) {
+/// Adds the files that a JSON value names, whatever their names end in.
+void add_files(const nlohmann::json& value, const std::filesystem::path& folder,
+               std::vector<std::filesystem::path>& files) {
   if (value.is_string()) {
-    if (const auto name = value.get<std::string>(); name.ends_with(".npy")) {
-      files.push_back(folder / name);
+    std::error_code ignored;
+    auto file = folder / value.get<std::string>();
+    if (std::filesystem::is_regular_file(file, ignored)) {
+      files.push_back(std::move(file));
     }
   } else if (value.is_structured()) {
     for (const auto& part : value) {
-      add_arrays(part, folder, files);
+      add_files(part, folder, files);
     }
   }
 }
@@ -73,7 +75,7 @@ Result<std::vector<std::filesystem::path>> files_of_npy(const std::filesystem::p
   if (const auto document = document_in(source)) {
     TROUPE_ASSIGN_OR_RETURN(const auto parsed, read_json_document(*document));
     files.push_back(*document);
-    add_arrays(parsed, source, files);
+    add_files(parsed, source, files);
   } else {
     std::error_code error;
     for (const auto& entry : std::filesystem::directory_iterator(source, error)) {

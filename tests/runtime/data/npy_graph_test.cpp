@@ -225,12 +225,13 @@ TEST_F(NpyGraph, FilesOfAFolderAreThoseThatItsDocumentNames) {
             (std::vector<std::string>{"cites.npy", "data.npy", "e.npy", "graph.json", "in.npy",
                                       "indices.npy", "indptr.npy", "t.npy", "train.npy", "v.npy",
                                       "w.npy", "wrote.npy", "x_author.npy", "y_author.npy"}));
+  std::filesystem::create_directory(temp_ / "beside");
+  write_all(temp_ / "beside" / "pairs", "");
   write_all(in_ / "arrays.json", R"({
       "node_types": {"author": {"features": "x_author.npy", "labels": "x_author.npy"}},
       "edge_types": {"knows": {"source": "author", "destination": "author",
-                               "edges": "../beside/pairs.npy"}}})");
-  EXPECT_EQ(names(),
-            (std::vector<std::string>{"../beside/pairs.npy", "arrays.json", "x_author.npy"}));
+                               "edges": "../beside/pairs"}}})");
+  EXPECT_EQ(names(), (std::vector<std::string>{"../beside/pairs", "arrays.json", "x_author.npy"}));
   write_all(in_ / "arrays.json", "{");
   EXPECT_ERROR(files_of_npy(in_), Errc::invalid_argument, "arrays.json");
   EXPECT_ERROR(files_of_npy(temp_ / "none"), Errc::not_found, "none: expected a folder");
