@@ -90,8 +90,7 @@ Result<std::vector<std::filesystem::path>> files_of_npy(const std::filesystem::p
     }
   }
   std::ranges::sort(files);
-  const auto same = std::ranges::unique(files);
-  files.erase(same.begin(), same.end());
+  files.erase(std::unique(files.begin(), files.end()), files.end());
   return files;
 }
 

@@ -262,17 +262,27 @@ class Reader {
     }
   }
 
+  Json default_parts() const {
+    if (const auto parts = parts_of(place_.base_dir / job_.dataset.path)) {
+      return *parts;
+    }
+    const Json* servers = find_value(root_, "/cluster/servers");
+    const Json* hosts = servers != nullptr ? servers : find_value(root_, "/cluster/hosts");
+    if (hosts != nullptr && hosts->is_array()) {
+      return std::max<std::size_t>(1, hosts->size());
+    }
+    return hosts != nullptr && hosts->is_number_unsigned() ? *hosts : Json(1U);
+  }
+
+  bool has_files_to_rank() const {
+    const auto given = [this](const char* key) { return find_value(root_, key) != nullptr; };
+    return given("/eval/negatives/val") || given("/eval/negatives/test") ||
+           given("/eval/candidates/val") || given("/eval/candidates/test");
+  }
+
   Json derived_default(const std::string& pointer) const {
     if (pointer == "/partition/parts") {
-      if (const auto parts = parts_of(place_.base_dir / job_.dataset.path)) {
-        return *parts;
-      }
-      const Json* servers = find_value(root_, "/cluster/servers");
-      const Json* hosts = servers != nullptr ? servers : find_value(root_, "/cluster/hosts");
-      if (hosts != nullptr && hosts->is_array()) {
-        return std::max<std::size_t>(1, hosts->size());
-      }
-      return hosts != nullptr && hosts->is_number_unsigned() ? *hosts : Json(1U);
+      return default_parts();
     }
     if (pointer == "/cluster/servers") {  // of named hosts the second half
       const auto hosts = job_.cluster.hosts;
@@ -310,10 +320,7 @@ class Reader {
       return default_metric(job_);
     }
     if (pointer == "/eval/negatives/kind") {
-      const auto given = [this](const char* key) { return find_value(root_, key) != nullptr; };
-      return default_eval_negatives(
-          job_.task, given("/eval/negatives/val") || given("/eval/negatives/test") ||
-                         given("/eval/candidates/val") || given("/eval/candidates/test"));
+      return default_eval_negatives(job_.task, has_files_to_rank());
     }
     if (pointer == "/model/layers") {
       return std::max<std::size_t>(1, job_.sample.hops());
