@@ -24,9 +24,11 @@ void tell_members(Registrar* self) {
       continue;
     }
     self->request(member, caf::infinite, table)
-        .then([self, id = entry.instance.process, number = table->number](
-                  const Ref<net::Done>&) { carry_out(self, self->state.roster->told(id, number)); },
-              [](const caf::error&) {});  // its loss is noticed elsewhere
+        .then(
+            [self, id = entry.instance.process, number = table->number](const Ref<net::Done>&) {
+              carry_out(self, self->state.roster->acknowledged(id, number));
+            },
+            [](const caf::error&) {});  // its loss is noticed elsewhere
   }
 }
 

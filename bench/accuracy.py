@@ -210,11 +210,12 @@ class Data:
         self.triples(folder, "--reverse-edges")
 
 
-def probe_of(rows, folder):
-    """Per cent of Cora's test nodes that ridge regression from rows [nodes, D] tells the class of: rows standardized by the training
-    nodes, one-hot classes, the weight with the best validation accuracy."""
+def probe_of(file, folder):
+    """Computes the test accuracy in per cent of ridge regression from a file of rows [nodes, D] to the classes in a folder of arrays:
+    rows standardized by the training nodes, one-hot classes, the weight with the best validation accuracy."""
     import numpy
 
+    rows = numpy.load(file).astype(float)
     y, *seeds = (numpy.load(folder / f"{name}.npy").astype(numpy.int64) for name in ("y", "train_idx", "val_idx", "test_idx"))
     train, valid, test = seeds
     spread = numpy.maximum(rows[train].std(0), 1e-6)
@@ -242,10 +243,8 @@ def report_of(troupe, run, job, seed, scratch):
     call("run", str(job))
     report = json.loads((output / "report.json").read_text())
     if any(score.name == "probe" for score in run.scores):
-        import numpy
-
         call("predict", str(job), "--model", str(output / "model.safetensors"), "--nodes", "all", "--out", str(output / "rows"))
-        report["probe"] = probe_of(numpy.load(output / "rows/predictions.npy").astype(float), ROOT / "examples/data/cora")
+        report["probe"] = probe_of(output / "rows/predictions.npy", ROOT / "examples/data/cora")
     shutil.rmtree(output)
     return report
 

@@ -15,7 +15,7 @@ def run(train, job=None, *, set=None, resume=False, overwrite=False, device_batc
     Under `troupe run JOB -- python3 FILE` the job is that of the command, which `job` and the keywords do not change. Started
     alone, it is `job`, with all hosts simulated in this process.
 
-    job        path of a job file; or what it would say as a dict, whose relative paths are meant from the current folder
+    job        path of a job file, or its content as a dict, whose relative paths are meant from the current folder
     set        {"train.epochs": 3, "sample.fanout": [5, 5]}: replaces values, as --set does
                Values of both may be numbers and arrays of NumPy, and paths.
     resume     continues from the newest checkpoint, as --resume does

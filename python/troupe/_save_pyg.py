@@ -33,8 +33,8 @@ def save_pyg(data, folder, *, val=None, test=None):
 
     Names of types are those of the data; `node` and `edge` of a `Data`. An edge type has the name of its relation, and where
     others have the same SOURCE.RELATION.DESTINATION.
-    Returns the names of what has no row per node or edge: it is not written.
-    Raises ValueError: something is missing, or has a name or element type that no store has.
+    Returns the names of attributes without a row per node or edge, which are not written.
+    Raises ValueError: no edges or number of nodes; a name or element type that stores do not have.
     """
     nodes, edges = _types_of(data)
     for name in (*nodes, *edges):
@@ -75,7 +75,7 @@ def _check_name(name, place):
 
 
 class _Arrays:
-    """Arrays by the names of their files, and of what they are."""
+    """Arrays by file name, and the attributes that they were made from."""
 
     def __init__(self):
         self._files = {}
@@ -155,7 +155,7 @@ def _add_links(arrays, name, role, store, links):
 
 
 def _array(value):
-    """A NumPy array of a tensor, or of what NumPy makes an array of."""
+    """Converts a tensor or a sequence to an array of NumPy."""
     return value.detach().cpu().numpy() if hasattr(value, "detach") else numpy.asarray(value)
 
 
@@ -168,7 +168,7 @@ def _floats(value):
 
 
 def _features(arrays, name, value):
-    """The file of dense rows, or the files of sparse ones."""
+    """Adds rows. Returns the file of dense ones, or the files of sparse ones."""
     if hasattr(value, "csr"):  # of torch_sparse
         indptr, columns, numbers = value.csr()
     elif getattr(value, "is_sparse", False) or getattr(value, "is_sparse_csr", False):

@@ -161,7 +161,7 @@ Roster::Actions Roster::ready(const net::Ready& ready) {
   auto& entry = at(id);
   entry.state = State::ready;
   entry.failures = 0;
-  entry.told = 0;
+  entry.acknowledged = 0;
   entry.settled = false;
   entry.since = ++number_;
   begun_ = begun_ || std::ranges::all_of(entries_, [this](const auto& each) {
@@ -171,11 +171,11 @@ Roster::Actions Roster::ready(const net::Ready& ready) {
   return actions;
 }
 
-Roster::Actions Roster::told(ProcessId member, std::uint64_t number) {
+Roster::Actions Roster::acknowledged(ProcessId member, std::uint64_t number) {
   Actions actions;
   auto& entry = at(member);
   if (entry.state == State::ready) {
-    entry.told = std::max(entry.told, number);
+    entry.acknowledged = std::max(entry.acknowledged, number);
     settle(actions);
   }
   return actions;
@@ -186,7 +186,7 @@ void Roster::settle(Actions& actions) {
   std::uint64_t known = number_;
   for (const auto& [id, entry] : entries_) {
     if (entry.state == State::ready && plan(id).works()) {
-      known = std::min(known, entry.told);
+      known = std::min(known, entry.acknowledged);
     }
   }
   bool changed = false;

@@ -89,8 +89,8 @@ class Roster {
   /// \errors those of admit(); failed_precondition: another version of the program
   Result<Actions> join(const net::Join& join);
   Actions ready(const net::Ready& ready);
-  /// A member has taken the table of that number.
-  Actions told(ProcessId member, std::uint64_t number);
+  /// Records that a member has the table of that number.
+  Actions acknowledged(ProcessId member, std::uint64_t number);
   /// \param gone  the process has ended; else it does not answer any more, and must be ended
   Actions lost(const net::ProcessInstance& instance, const std::string& how, bool gone);
 
@@ -122,9 +122,9 @@ class Roster {
     std::uint32_t given = 0;        ///< with `manual`, last one given out
     std::string address;
     std::uint32_t failures = 0;
-    std::optional<Error> refused;  ///< reason why the incarnation started last may not join
-    std::uint64_t told = 0;        ///< last acknowledged table, by number
-    std::uint64_t since = 0;       ///< first table with the process, by number
+    std::optional<Error> refused;    ///< reason why the incarnation started last may not join
+    std::uint64_t acknowledged = 0;  ///< number of the newest table with an answer
+    std::uint64_t since = 0;         ///< number of the first table with the process
     bool settled = false;
   };
   const ProcessPlan& plan(ProcessId id) const { return options_.layout.at(id); }

@@ -1,4 +1,4 @@
-// Commands beside runs, as their users meet them: check, inspect, hotness, import.
+// Commands beside runs: check, inspect, hotness, import.
 #include "tests/e2e/program_fixture.hpp"
 #include "tests/support/checked_memory.hpp"
 #include "tests/support/expect.hpp"

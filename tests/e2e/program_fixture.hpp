@@ -1,6 +1,6 @@
 #pragma once
 /// \file program_fixture.hpp
-/// Commands of the built program in a scratch folder, and what they leave there.
+/// Commands of the built program in a scratch folder, and their output files.
 #include "tests/support/process.hpp"
 #include "tests/support/scratch_folder.hpp"
 

@@ -1,4 +1,4 @@
-// Runs that are interrupted or killed, and go on.
+// Resume of interrupted and killed runs.
 #include "tests/e2e/program_fixture.hpp"
 #include "tests/support/expect.hpp"
 

@@ -1,4 +1,4 @@
-// Runs of the program as its users meet them: output, exit codes, reports, what is found wrong before they start.
+// Runs of the program: output, exit codes, reports, and errors before the start.
 #include "runtime/wire/membership.hpp"
 #include "runtime/wire/messages.hpp"
 #include "tests/e2e/program_fixture.hpp"

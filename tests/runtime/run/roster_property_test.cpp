@@ -169,7 +169,7 @@ class Play {
       const auto [instance, number] = *place;
       owed_.erase(place);
       if (alive_.contains(instance)) {
-        take(roster_.told(instance.process, number));
+        take(roster_.acknowledged(instance.process, number));
       }
     }
   }

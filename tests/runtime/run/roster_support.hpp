@@ -87,7 +87,9 @@ struct Registry {
   Lines ready(std::uint32_t id, std::uint32_t instance) {
     return actions(roster_.ready({member(id, instance), Errc::ok, ""}));
   }
-  Lines told(std::uint32_t id) { return actions(roster_.told(agent(id), roster_.table(0).number)); }
+  Lines acknowledged(std::uint32_t id) {
+    return actions(roster_.acknowledged(agent(id), roster_.table(0).number));
+  }
   Lines lost(std::uint32_t id, std::uint32_t instance, bool gone = true) {
     return actions(roster_.lost(member(id, instance), "killed", gone));
   }
@@ -103,7 +105,7 @@ struct Registry {
       ready(id, 1);
     }
     for (const std::uint32_t id : {3U, 4U}) {
-      told(id);
+      acknowledged(id);
     }
     ASSERT_TRUE(roster_.is_complete());
   }

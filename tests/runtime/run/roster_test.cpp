@@ -40,13 +40,13 @@ TEST_F(RosterTest, CompletesOnceInWhateverOrderTheyCome) {
     other.join(second + 2, 1);
     other.join(first + 2, 1);
     EXPECT_EQ(other.ready(first + 2, 1), (Names{"tell members"}));
-    EXPECT_EQ(other.told(first + 2), (Names{"changed"}));
+    EXPECT_EQ(other.acknowledged(first + 2), (Names{"changed"}));
     EXPECT_FALSE(other.roster_.is_complete());
     EXPECT_EQ(other.ready(second + 2, 1), (Names{"tell members"}));
-    EXPECT_EQ(other.told(second + 2), (Names{}));
-    EXPECT_EQ(other.told(first + 2), (Names{"changed", "complete"}));
+    EXPECT_EQ(other.acknowledged(second + 2), (Names{}));
+    EXPECT_EQ(other.acknowledged(first + 2), (Names{"changed", "complete"}));
     EXPECT_TRUE(other.roster_.missing().empty());
-    EXPECT_EQ(other.told(first + 2), (Names{}));
+    EXPECT_EQ(other.acknowledged(first + 2), (Names{}));
   }
 }
 
@@ -197,9 +197,9 @@ TEST_F(RosterTest, AReadyOneThatIsLostLeavesTheTableAndComesBack) {
   EXPECT_EQ(roster_.missing(), (Names{"host 0"}));
   join(3, 2);
   ready(3, 2);
-  EXPECT_EQ(told(3), (Names{}));
+  EXPECT_EQ(acknowledged(3), (Names{}));
   EXPECT_FALSE(roster_.settled(agent(3))) << "the other does not know it yet";
-  EXPECT_EQ(told(4), (Names{"changed"}));
+  EXPECT_EQ(acknowledged(4), (Names{"changed"}));
   EXPECT_TRUE(roster_.settled(agent(3)));
 }
 
@@ -209,22 +209,22 @@ TEST_F(RosterTest, WhoTookAnOlderTableDoesNotKnowTheNewest) {
   const auto without = roster_.table(0).number;
   join(3, 2);
   ready(3, 2);
-  told(3);
+  acknowledged(3);
 
-  EXPECT_EQ(actions(roster_.told(agent(4), without)), (Names{}));
+  EXPECT_EQ(actions(roster_.acknowledged(agent(4), without)), (Names{}));
   EXPECT_FALSE(roster_.settled(agent(3)));
 }
 
 TEST_F(RosterTest, WhatALostOneWasToldDoesNotCountForItsNextIncarnation) {
   bring_all();
   lost(3, 1);
-  EXPECT_EQ(actions(roster_.told(agent(3), 1000)), (Names{}));
+  EXPECT_EQ(actions(roster_.acknowledged(agent(3), 1000)), (Names{}));
   join(3, 2);
   ready(3, 2);
-  told(4);
+  acknowledged(4);
 
   EXPECT_FALSE(roster_.settled(agent(3))) << "it does not know the other yet";
-  EXPECT_EQ(told(3), (Names{"changed"}));
+  EXPECT_EQ(acknowledged(3), (Names{"changed"}));
 }
 
 TEST_F(RosterTest, TheLossOfOneThatOwesAnAnswerSettlesTheOthers) {
@@ -232,7 +232,7 @@ TEST_F(RosterTest, TheLossOfOneThatOwesAnAnswerSettlesTheOthers) {
   lost(3, 1);
   join(3, 2);
   ready(3, 2);
-  told(3);  // 4 owes its answer, and is lost
+  acknowledged(3);  // 4 owes its answer, and is lost
 
   const auto done = lost(4, 1, true);
 
