@@ -96,7 +96,8 @@ LinkSeeds link_seeds() {
   PositiveLinks links;
   links.sources = graph.globals({1, 2});
   links.destinations = graph.globals({3, 50});
-  return {graph.info, *graph.book, options, {}, std::move(links)};
+  const auto types = end_types(graph.info, *options->links, links.edge_type);
+  return {graph.info, *graph.book, options, {}, std::move(links), types};
 }
 
 void use(const NodesFound& found) {

@@ -2,6 +2,7 @@
 
 #include "runtime/job/embedding_rules.hpp"
 #include "runtime/job/link_rules.hpp"
+#include "runtime/job/walk_positives.hpp"
 #include "runtime/nn/catalog.hpp"
 #include "runtime/nn/network_layers.hpp"
 
@@ -66,6 +67,9 @@ nn::ModelTypes model_types(const Job& job, const GraphInfo& graph, NodeTypeId se
   if (const auto* links = training_links(job, graph); links != nullptr) {
     const auto first = end_types_of(graph, *links);
     types.other_ends = {first.source, first.destination};
+    for (const auto& ends : types_of_pairs(job, graph)) {
+      types.other_ends.push_back(ends.source);  // pairs have both orders
+    }
     for (const EdgeTypeId type : links->edge_types) {
       const auto& ends = graph.edge_types[raw(type)];
       types.other_ends.insert(types.other_ends.end(), {ends.source, ends.destination});

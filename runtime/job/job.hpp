@@ -217,6 +217,8 @@ struct WalkJob {
   double q = 1;
   std::vector<std::string> along;  ///< Edge types; empty: the only one
   std::uint32_t window = 0;
+  bool all_pairs =
+      false;  ///< Pairs on walks are of nodes of any types, not of that of the seeds alone
 };
 
 /// What seeds are, and what is learned of them.

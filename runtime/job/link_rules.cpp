@@ -1,5 +1,7 @@
 #include "runtime/job/link_rules.hpp"
 
+#include "runtime/job/walk_positives.hpp"
+
 #include <algorithm>
 #include <fmt/format.h>
 #include <string>
@@ -87,6 +89,15 @@ void check_relations(const Job& job, const GraphInfo& graph, const SplitInfo::Li
     check_reverse(task.reverses[i], graph, train.edge_types[i], problems);
   }
   check_pair_files(job, train, problems);
+}
+
+/// Whether rows of both ends are learned. \param pairs  empty: pairs are of nodes of `type`
+bool are_of_pairs(const EndTypes& ends, NodeTypeId type, const std::vector<LinkEndTypes>& pairs) {
+  const auto learned = [&](NodeTypeId end) {
+    return pairs.empty() ? end == type
+                         : std::ranges::find(pairs, end, &LinkEndTypes::source) != pairs.end();
+  };
+  return learned(ends.source) && learned(ends.destination);
 }
 
 }  // namespace
@@ -203,9 +214,12 @@ void check_links(const Job& job, const GraphInfo& graph, ProblemList& problems) 
     }
     if (train->pairs_of && links.count > 0) {
       const auto ends = end_types_of(graph, links);
-      if (ends.source != *train->pairs_of || ends.destination != *train->pairs_of) {
+      if (!are_of_pairs(ends, *train->pairs_of, types_of_pairs(job, graph))) {
         const auto& name = graph.node_types[raw(*train->pairs_of)].name;
-        problems.add({"/dataset/split", fmt::format("{} links between \"{}\" nodes", role, name),
+        problems.add({"/dataset/split",
+                      job.task.walk.all_pairs
+                          ? fmt::format("{} links between nodes that pairs on walks are of", role)
+                          : fmt::format("{} links between \"{}\" nodes", role, name),
                       fmt::format("links of \"{}\"", graph.edge_types[raw(links.edge_type)].name),
                       "another split, or none, has no such links"});
         return;

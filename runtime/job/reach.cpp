@@ -106,11 +106,22 @@ std::vector<std::uint64_t> seeds_of_links(const Job& job, const GraphInfo& graph
 
 std::vector<std::uint64_t> seeds_of_batch(const Job& job, const GraphInfo& graph,
                                           const SplitInfo::LinkRole& list) {
+  std::vector<EndTypes> turns;  // a batch is of one of them
+  if (list.pairs_of) {
+    for (const auto& ends : types_of_pairs(job, graph)) {
+      turns.push_back({ends.source, ends.destination});
+    }
+  }
+  if (turns.empty()) {
+    for (const EdgeTypeId type : edge_types_of(list)) {
+      SplitInfo::LinkRole of_type{.edge_type = type};
+      of_type.pairs_of = list.pairs_of;
+      turns.push_back(end_types_of(graph, of_type));
+    }
+  }
   std::vector<std::uint64_t> most(graph.node_types.size());
-  for (const EdgeTypeId type : edge_types_of(list)) {  // a batch is of one of them
-    SplitInfo::LinkRole of_type{.edge_type = type};
-    of_type.pairs_of = list.pairs_of;
-    const auto seeds = seeds_of_links(job, graph, end_types_of(graph, of_type), list.count);
+  for (const auto& ends : turns) {
+    const auto seeds = seeds_of_links(job, graph, ends, list.count);
     std::ranges::transform(most, seeds, most.begin(),
                            [](std::uint64_t a, std::uint64_t b) { return std::max(a, b); });
   }

@@ -5,6 +5,7 @@
 #include "runtime/job/knowledge_rules.hpp"
 #include "runtime/job/link_rules.hpp"
 #include "runtime/job/subgraph_rules.hpp"
+#include "runtime/job/walk_positives.hpp"
 #include "runtime/job/walk_rules.hpp"
 
 namespace troupe {
@@ -33,6 +34,7 @@ SampleOptions sample_options(const Job& job, const GraphInfo& graph) {
                                 .exclude = job.task.exclude,
                                 .reverse = reverse_type(job.task, graph, links->edge_type)};
     options.links->pairs_of = links->pairs_of;
+    options.links->pair_types = types_of_pairs(job, graph);
     if (!job.task.knowledge()) {
       options.links->reverses = reverse_types(job.task, graph, *links);
     }

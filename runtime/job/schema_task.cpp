@@ -120,6 +120,14 @@ void add_walks(std::vector<SchemaRow>& rows) {
        "`walk`: batches have the pairs of nodes that are at most so many steps apart; 0: none",
        {},
        put_walk<&WalkJob::window>});
+  rows.push_back({"/task/walk/pairs",
+                  choice_rule({"seeds", "all"}),
+                  value("\"seeds\""),
+                  "`task.positives` `\"walks\"`: which nodes make pairs: those of the type that "
+                  "walks begin at, or "
+                  "all on the walk, a batch those of one pair of types, by turns",
+                  {},
+                  [](const Json& v, Job& job) { job.task.walk.all_pairs = v == "all"; }});
 }
 
 }  // namespace

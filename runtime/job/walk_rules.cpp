@@ -108,7 +108,7 @@ void check_steps_of_pairs(const Job& job, const GraphInfo& graph, ProblemList& p
     return;
   }
   const auto& name = graph.node_types[raw(type)].name;
-  const auto least = steps_between(job, graph, type);
+  const auto least = job.task.walk.all_pairs ? 1 : steps_between(job, graph, type);
   if (least == 0) {
     problems.add({"/task/walk/along",
                   fmt::format("steps that lead back to \"{}\" nodes, of which pairs are", name),
@@ -141,7 +141,7 @@ bool is_default(const WalkJob& walk) {
   const WalkJob none;
   return walk.length == none.length && walk.per_seed == none.per_seed &&
          walk.restart == none.restart && !is_second_order(walk) && walk.along.empty() &&
-         walk.window == none.window;
+         walk.window == none.window && walk.all_pairs == none.all_pairs;
 }
 
 }  // namespace
@@ -192,6 +192,9 @@ void check_walk_keys(const Job& job, ProblemList& problems) {
   }
   if (job.sample.edge_data != EdgeData{}) {
     refuse("/sample/edge_data", "[]", "some");
+  }
+  if (walk.all_pairs) {
+    refuse("/task/walk/pairs", "\"seeds\"", "\"all\", pairs(window) of a batch are of all nodes");
   }
   const auto walks = times(job.sample.batch_size, walk.per_seed);
   if (times(walks, walk.length + std::uint64_t{1}) >> 32 != 0 ||

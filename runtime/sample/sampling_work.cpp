@@ -94,9 +94,10 @@ void SamplingWork::walk_first() {
                  std::exchange(positives_->sources, {}), *inputs_.halos, inputs_.scratch);
 }
 
-void SamplingWork::draw_negatives(PositiveLinks links) {
+void SamplingWork::draw_negatives(PositiveLinks links, LinkEndTypes types) {
   positives_.reset();
-  link_seeds_.emplace(*inputs_.graph, *inputs_.book, inputs_.options, key_, std::move(links));
+  link_seeds_.emplace(*inputs_.graph, *inputs_.book, inputs_.options, key_, std::move(links),
+                      types);
 }
 
 /// What can be asked now.
@@ -105,7 +106,11 @@ std::vector<SampleQuestion> SamplingWork::questions() {
   if (walks_ && positives_ && walks_->done()) {
     const auto walked = std::move(*walks_).take();
     walks_.reset();
-    draw_negatives(links_of_pairs(walked, positives_->edge_type, inputs_.options->walks->window));
+    const auto types =
+        turn_of_pairs(*inputs_.options->links, key_, walked.walks->column_types.front());
+    draw_negatives(
+        links_of_pairs(walked, positives_->edge_type, types, inputs_.options->walks->window),
+        types);
   }
   if (link_seeds_) {
     for (auto& [id, part, request] : link_seeds_->questions()) {
@@ -163,7 +168,8 @@ Result<SamplingWork::Step> SamplingWork::step(const std::vector<Arrived>& arrive
   if (positives_ && !walks_ && inputs_.options->walks) {
     walk_first();
   } else if (positives_ && !walks_) {
-    draw_negatives(*std::move(positives_));
+    const auto types = end_types(*inputs_.graph, *inputs_.options->links, positives_->edge_type);
+    draw_negatives(*std::move(positives_), types);
   } else if (!link_seeds_ && !builder_ && !walks_) {
     grow();
   }

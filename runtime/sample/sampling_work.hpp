@@ -105,7 +105,7 @@ class SamplingWork {
   Status take_edges(std::uint32_t question, const EdgesThere& there);
   void begin_hop(bool asks);
   void walk_first();
-  void draw_negatives(PositiveLinks links);
+  void draw_negatives(PositiveLinks links, LinkEndTypes types);
   void grow();
   std::uint32_t hop() const { return walks_ ? walks_->step() : builder_->hop(); }
   bool is_grown() const {

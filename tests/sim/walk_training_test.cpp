@@ -357,6 +357,43 @@ TEST_F(WalksAlongTypes, LayoutsChangeNeitherBatchesNorRows) {
   }
 }
 
+/// Pairs of authors, of papers, and of both ways between them, a batch those of one kind.
+TEST_F(WalksAlongTypes, PairsOfAllTypesAreTheSameInAllLayouts) {
+  const Settings all{"task.walk.pairs=all", "task.negatives.kind=binary", "train.epochs=4"};
+  for (const Settings& way : std::vector<Settings>{
+           {"task.walk.window=2", "dataset.split=rated"},
+           {"model.layers=0", "model.norm=none", "model.dropout=0", "model.input_dropout=0",
+            "sample.fanout=[0]", "embedding.author.dim=13", "embedding.paper.dim=6",
+            "dataset.split=rated"}}) {
+    const auto both = with_more(all, way);
+    ASSERT_OK_AND_ASSIGN(const auto one, run(with_more(both, {"cluster.trainers_per_host=2"})));
+    ASSERT_TRUE(one.outputs && one.record.test);
+    EXPECT_EQ(one.outputs->rows(), 240U) << "rows of all authors, whose walks they are";
+    EXPECT_LT(one.record.epochs[3].loss, one.record.epochs[0].loss);
+    EXPECT_GT(one.record.test->labelled, 0U) << "links between authors and papers as well";
+    for (const Settings& layout :
+         std::vector<Settings>{{"cluster.hosts=2", "partition.parts=3"},
+                               {"cluster.hosts=2", "partition.parts=2", "cluster.threads=1"},
+                               {"cluster.hosts=2", "cluster.placement=server_client"}}) {
+      SCOPED_TRACE(way.front() + " " + layout.back());
+      ASSERT_OK_AND_ASSIGN(const auto spread, run(with_more(both, layout)));
+      EXPECT_EQ(spread.record.batches, one.record.batches);
+      EXPECT_EQ(spread.record.parameters, one.record.parameters);
+      EXPECT_EQ(spread.record.tensors, one.record.tensors);
+      EXPECT_EQ(spread.record.test->auc, one.record.test->auc);
+      EXPECT_TRUE(std::ranges::equal(spread.outputs->view().flat(), one.outputs->view().flat()));
+    }
+    if (way.size() >
+        2) {  // papers have learned rows there, which walks for authors alone do not read
+      continue;
+    }
+    ASSERT_OK_AND_ASSIGN(const auto seeds,
+                         run(with_more(both, {"dataset.split=pairs", "task.walk.pairs=seeds",
+                                              "cluster.trainers_per_host=2"})));
+    EXPECT_NE(seeds.record.batches, one.record.batches);
+  }
+}
+
 TEST_F(WalksAlongTypes, NeedToLeadBackWithinAWindow) {
   const auto refused = [this](const Settings& settings) {
     auto made = job(settings);
@@ -378,6 +415,11 @@ TEST_F(WalksAlongTypes, NeedToLeadBackWithinAWindow) {
   expect_told(refused({"task.negatives.strict=true"}), "/task/negatives/strict: expected false");
   expect_told(refused({"dataset.split=rated"}),
               "/dataset/split: expected test links between \"author\" nodes");
+  EXPECT_EQ(refused({"task.walk.pairs=all", "dataset.split=rated", "task.walk.window=1"}), "");
+  expect_told(refused({"task.walk.pairs=all", R"(task.walk.along=["rev_writes","wrote"])"}),
+              "/task/walk/along/1: expected an edge type of the graph, found \"wrote\"");
+  expect_told(refused({"task.kind=link", "task.positives=edges", "task.walk.pairs=all"}),
+              "/task/walk: expected none with kind \"link\"");
 }
 
 }  // namespace

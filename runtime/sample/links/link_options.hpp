@@ -5,6 +5,7 @@
 #include "runtime/base/pooled_vector.hpp"
 #include "runtime/sample/knowledge/chunk_candidates.hpp"
 
+#include <compare>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -34,6 +35,13 @@ struct EdgesBefore {
   std::vector<std::uint64_t> out;
 };
 
+/// Node types of the ends of links.
+struct LinkEndTypes {
+  NodeTypeId source{};
+  NodeTypeId destination{};
+  friend auto operator<=>(const LinkEndTypes&, const LinkEndTypes&) = default;
+};
+
 struct LinkOptions {
   NegativeOptions negatives = {};
   /// Links are triples, which are compared with these in place of `negatives`.
@@ -44,8 +52,10 @@ struct LinkOptions {
   /// The same of links of several edge types, by type; `reverse` is not read then.
   std::map<EdgeTypeId, std::optional<EdgeTypeId>> reverses = {};
 
-  /// Both ends are nodes of this type, whatever the links' edge type joins: pairs on walks.
+  /// Both ends are nodes of this type, whatever the links' edge type joins: pairs on walks, which begin there.
   std::optional<NodeTypeId> pairs_of = {};
+  /// Of pairs on walks the types of their ends, which batches take by turns; empty: both are `pairs_of`.
+  std::vector<LinkEndTypes> pair_types = {};
 
   std::optional<EdgeTypeId> reverse_of(EdgeTypeId links) const {
     const auto found = reverses.find(links);

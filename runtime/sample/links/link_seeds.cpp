@@ -25,14 +25,14 @@ LinkEndTypes end_types(const GraphInfo& graph, const LinkOptions& options, EdgeT
 
 LinkSeeds::LinkSeeds(const GraphInfo& graph, const PartitionBook& book,
                      std::shared_ptr<const SampleOptions> options, BatchKey key,
-                     PositiveLinks links)
+                     PositiveLinks links, LinkEndTypes types)
     : graph_(graph),
       book_(book),
       options_(std::move(options)),
       key_(key),
-      links_(std::move(links)) {
+      links_(std::move(links)),
+      types_(types) {
   TROUPE_ASSERT(options_->links.has_value(), "options of links");
-  types_ = end_types(graph_, *options_->links, links_.edge_type);
   TROUPE_ASSERT(links_.sources.size() == links_.destinations.size(), "ends of links",
                 links_.sources.size(), links_.destinations.size());
   const auto& shared = options_->links->shared;

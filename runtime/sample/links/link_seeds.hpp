@@ -21,11 +21,6 @@
 
 namespace troupe {
 
-/// Node types of the ends of links.
-struct LinkEndTypes {
-  NodeTypeId source{};
-  NodeTypeId destination{};
-};
 LinkEndTypes end_types(const GraphInfo& graph, const LinkOptions& options, EdgeTypeId links);
 
 /// One question to a part. `id` names it when its answer comes.
@@ -41,9 +36,11 @@ struct LinkQuestion {
 /// Borrows:    `graph` and `book`, which must outlive it
 class LinkSeeds {
  public:
+  /// \param types  of the ends, as end_types() has them, or of pairs on walks turn_of_pairs()
   /// \requires options->links; every end is in `book`
   LinkSeeds(const GraphInfo& graph, const PartitionBook& book,
-            std::shared_ptr<const SampleOptions> options, BatchKey key, PositiveLinks links);
+            std::shared_ptr<const SampleOptions> options, BatchKey key, PositiveLinks links,
+            LinkEndTypes types);
 
   /// Those that became askable since the last call, at most one per part and kind.
   std::vector<LinkQuestion> questions();

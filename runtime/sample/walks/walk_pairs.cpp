@@ -43,23 +43,31 @@ WalkPairs walk_pairs(const BatchWalks& walks, std::uint32_t window) {
   return pairs;
 }
 
-PositiveLinks links_of_pairs(const SampledBatch& batch, EdgeTypeId type, std::uint32_t window) {
+LinkEndTypes turn_of_pairs(const LinkOptions& options, BatchKey key, NodeTypeId seeds) {
+  const auto& types = options.pair_types;
+  return types.empty() ? LinkEndTypes{seeds, seeds}
+                       : types[(key.epoch + key.number) % types.size()];
+}
+
+PositiveLinks links_of_pairs(const SampledBatch& batch, EdgeTypeId type, LinkEndTypes types,
+                             std::uint32_t window) {
   const auto& walks = *batch.walks;
-  const auto type_of_pairs = walks.column_types.front();
-  const auto& ids = batch.nodes[raw(type_of_pairs)].ids;
-  const auto fits = [&](std::uint32_t place) {
-    return walks.column_types[place % walks.columns()] == type_of_pairs;
+  const auto& centers = batch.nodes[raw(types.source)].ids;
+  const auto& contexts = batch.nodes[raw(types.destination)].ids;
+  const auto type_at = [&](std::uint32_t place) {
+    return walks.column_types[place % walks.columns()];
   };
   const auto pairs = walk_pairs(walks, window);
   PositiveLinks links;
   links.edge_type = type;
   for (std::size_t i = 0; i < pairs.centers.size(); ++i) {
-    if (!fits(pairs.centers[i]) || !fits(pairs.contexts[i])) {
+    if (type_at(pairs.centers[i]) != types.source ||
+        type_at(pairs.contexts[i]) != types.destination) {
       continue;
     }
-    const NodeId center = ids[walks.nodes[pairs.centers[i]]];
-    const NodeId context = ids[walks.nodes[pairs.contexts[i]]];
-    if (center != context) {
+    const NodeId center = centers[walks.nodes[pairs.centers[i]]];
+    const NodeId context = contexts[walks.nodes[pairs.contexts[i]]];
+    if (types.source != types.destination || center != context) {
       links.sources.push_back(center);
       links.destinations.push_back(context);
     }

@@ -21,8 +21,16 @@ struct WalkPairs {
 /// seed (the walk's first place).
 WalkPairs walk_pairs(const BatchWalks& walks, std::uint32_t window);
 
-/// The pairs of different nodes of the seeds' type as positive links; walks may lead through other types.
+/// Types of the ends of a batch's pairs: those of LinkOptions::pair_types by turns, one step further in each
+/// epoch, so that all have their turn in runs of few batches.
+/// \param seeds  type that the walks begin at, of which both ends are where the options name no types
+LinkEndTypes turn_of_pairs(const LinkOptions& options, BatchKey key, NodeTypeId seeds);
+
+/// The pairs of different nodes of two types as positive links; walks may lead through other types.
+/// \param type   that the links count as ones of
+/// \param types  of centers and of contexts
 /// \requires batch.walks
-PositiveLinks links_of_pairs(const SampledBatch& batch, EdgeTypeId type, std::uint32_t window);
+PositiveLinks links_of_pairs(const SampledBatch& batch, EdgeTypeId type, LinkEndTypes types,
+                             std::uint32_t window);
 
 }  // namespace troupe

@@ -463,7 +463,9 @@ TEST(GraphQuestions, WrongAnswersAreRefused) {
   const auto cut = cut_graph(shop_graph(), 1);
   const auto options = std::make_shared<SampleOptions>(link_options(Negatives::triplet, true));
   const auto open = [&] {
-    LinkSeeds seeds(cut.info, *cut.book, options, link_key, positives_of(cut, bought()));
+    auto positives = positives_of(cut, bought());
+    const auto types = end_types(cut.info, *options->links, positives.edge_type);
+    LinkSeeds seeds(cut.info, *cut.book, options, link_key, std::move(positives), types);
     EXPECT_EQ(seeds.questions().size(), 1U);
     return seeds;
   };

@@ -6,6 +6,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -23,31 +26,44 @@ testing::PlainLinks seeds_as_links() {
   return links;
 }
 
-/// Pairs from the definition: walk by walk, center by center, by distance in a sequence that begins anew
+using Places = std::vector<std::pair<std::size_t, std::size_t>>;
+
+/// Places of pairs from the definition: walk by walk, center by center, by distance in a sequence that begins anew
 /// with the seed where the walk returned.
-std::vector<testing::TestEdge> pairs_of(const testing::PlainWalks& walks, std::uint32_t length,
-                                        std::uint32_t window) {
-  std::vector<testing::TestEdge> pairs;
+Places places_of_pairs(const testing::PlainWalks& walks, std::uint32_t length,
+                       std::uint32_t window) {
+  Places pairs;
   const auto columns = length + std::size_t{1};
   for (std::size_t first = 0; first < walks.nodes.size(); first += columns) {
-    std::vector<std::vector<std::uint64_t>> sequences(1);
+    std::vector<std::vector<std::size_t>> sequences(1);
     for (std::size_t at = first; at < first + columns; ++at) {
       if (std::ranges::find(walks.restarts, at) != walks.restarts.end()) {
-        sequences.push_back({walks.nodes[first]});
+        sequences.push_back({first});
       }
       if (walks.nodes[at] != testing::no_original) {
-        sequences.back().push_back(walks.nodes[at]);
+        sequences.back().push_back(at);
       }
     }
     for (const auto& sequence : sequences) {
       for (std::size_t i = 0; i < sequence.size(); ++i) {
         for (std::size_t j = 0; j < sequence.size(); ++j) {
           const auto apart = i > j ? i - j : j - i;
-          if (apart <= window && sequence[i] != sequence[j]) {
-            pairs.push_back({sequence[i], sequence[j]});
+          if (apart > 0 && apart <= window) {
+            pairs.emplace_back(sequence[i], sequence[j]);
           }
         }
       }
+    }
+  }
+  return pairs;
+}
+
+std::vector<testing::TestEdge> pairs_of(const testing::PlainWalks& walks, std::uint32_t length,
+                                        std::uint32_t window) {
+  std::vector<testing::TestEdge> pairs;
+  for (const auto& [center, context] : places_of_pairs(walks, length, window)) {
+    if (walks.nodes[center] != walks.nodes[context]) {
+      pairs.push_back({walks.nodes[center], walks.nodes[context]});
     }
   }
   return pairs;
@@ -173,6 +189,57 @@ TEST(WalkLinks, NodesWithoutNeighborsHaveNone) {
   EXPECT_EQ(batch.links->sources.size(), 0U);
   EXPECT_EQ(batch.seed_index.size(), 0U);
   EXPECT_EQ(batch.num_nodes(), 0U);
+}
+
+/// Batch after batch takes the next of the types, and each epoch begins one further.
+TEST(WalkLinks, OfSeveralTypesTakeThemByTurns) {
+  const auto graph = bought_graph();
+  const NodeTypeId user{0};
+  const NodeTypeId item{1};
+  const std::vector<LinkEndTypes> turns{{user, user}, {user, item}, {item, user}, {item, item}};
+  SampleOptions options;
+  options.dir = EdgeDir::out;
+  options.job_seed = 42;
+  options.links =
+      LinkOptions{.negatives = {.kind = Negatives::binary, .per_positive = 2}, .exclude = false};
+  options.links->pairs_of = user;
+  options.links->pair_types = turns;
+  options.walks = WalkOptions{.length = 6,
+                              .per_seed = 2,
+                              .restart_below = 1U << 29,
+                              .along = {EdgeTypeId{0}, EdgeTypeId{1}},
+                              .window = 3};
+  const auto cut = testing::cut_graph(graph, 3);
+  for (std::uint32_t epoch = 0; epoch < 2; ++epoch) {
+    for (std::uint64_t number = 0; number < 5; ++number) {
+      const BatchKey key{.epoch = epoch, .number = number};
+      const auto turn = turns[(epoch + number) % turns.size()];
+      const auto walks = testing::reference_walks(graph, options, key, pair_seeds);
+      // Users have even places of a walk, items odd ones: pairs are of those whose places have the turn's types.
+      std::vector<std::uint64_t> centers;
+      std::vector<std::uint64_t> contexts;
+      for (const auto& [center, context] : places_of_pairs(walks, 6, 3)) {
+        const auto a = walks.nodes[center];
+        const auto b = walks.nodes[context];
+        const bool fits =
+            center % 7 % 2 == raw(turn.source) && context % 7 % 2 == raw(turn.destination);
+        if (fits && (turn.source != turn.destination || a != b)) {
+          centers.push_back(a);
+          contexts.push_back(b);
+        }
+      }
+      SCOPED_TRACE("epoch " + std::to_string(epoch) + ", batch " + std::to_string(number));
+      const auto batch = testing::drive_links(cut, options, key, seeds_as_links(), 3);
+      ASSERT_TRUE(batch.links);
+      EXPECT_EQ(batch.links->source_type, turn.source);
+      EXPECT_EQ(batch.links->destination_type, turn.destination);
+      EXPECT_EQ(batch.links->negative_sources.size(), 2 * centers.size());
+      const auto links = *testing::plain(batch, cut).links;
+      ASSERT_GT(centers.size(), 10U);
+      EXPECT_EQ(links.sources, centers);
+      EXPECT_EQ(links.destinations, contexts);
+    }
+  }
 }
 
 }  // namespace
