@@ -136,6 +136,15 @@ Result<Trained> train(Learner& learner, Executor& executor, const TrainBatch& re
   return trained;
 }
 
+Result<Scored> score(Learner& learner, Executor& executor, const ScoreBatch& request) {
+  const auto& batch = request.ready->batch;
+  TROUPE_ASSIGN_OR_RETURN(auto outputs, request.best
+                                            ? learner.best_outputs(executor, batch, request.learned)
+                                            : learner.outputs(executor, batch, request.learned));
+  return Scored{std::make_shared<const Matrix>(std::move(outputs)),
+                learner.weights_of_ranks(request.best)};
+}
+
 /// A step that was launched on a device, once it is done.
 Result<Trained> finish_step(const Learner::Launched& step, const TrainBatch& request,
                             Applied applied) {
@@ -251,11 +260,8 @@ caf::behavior learner_behavior(LearnerActor* self, std::shared_ptr<Executor> exe
             self, [step](Learner& with, Executor& /*on*/) { return apply(with, *step); }, true);
       },
       [self](const Ref<ScoreBatch>& request) {
-        compute<Matrix>(self, [request](Learner& with, Executor& on) {
-          const auto& batch = request->ready->batch;
-          return request->best ? with.best_outputs(on, batch, request->learned)
-                               : with.outputs(on, batch, request->learned);
-        });
+        compute<Scored>(
+            self, [request](Learner& with, Executor& on) { return score(with, on, *request); });
       },
       [self](const Ref<BeginLearning>& begin) {
         in_turn(self, [self, begin] { self->state.learner->begin_epoch(begin->epoch); });

@@ -10,6 +10,7 @@
 #include "runtime/run/exact_inference.hpp"
 #include "runtime/run/learner.hpp"
 #include "runtime/run/reduction.hpp"
+#include "runtime/run/task/link_queries.hpp"
 #include "runtime/wire/messages.hpp"
 
 #include <caf/actor.hpp>
@@ -52,11 +53,16 @@ struct Trained {
   Contribution mine;
   std::optional<Applied> applied;  ///< Where TrainBatch::applies
 };
-/// Outputs of a batch's seeds without dropout: float32 [seeds, out_dim].
+/// Outputs of a batch's seeds without dropout: float32 [seeds, columns], as Learner::outputs() has them.
 struct ScoreBatch {
   Ref<ReadyBatch> ready;
   bool best = false;                                       ///< With the best epoch's parameters
   std::shared_ptr<const LearnedInputs> learned = nullptr;  ///< As in TrainBatch
+};
+struct Scored {
+  std::shared_ptr<const Matrix> outputs;
+  LinkWeights weights =
+      {};  ///< Of links with queries (TaskOptions::rank_all): what holders rank them with
 };
 /// Completes a state of training with parameters, optimizer and the best epoch's parameters.
 struct TakeSnapshot {
@@ -84,7 +90,7 @@ struct LearnerHandle {
 /// | Ref<BeginLearning>       | none                      |                                         |
 /// | Ref<TrainBatch>          | Ref<Trained>              | failed_precondition: Learner::compute() |
 /// | Ref<ApplyStep>           | Ref<Applied>              | those of DeviceMean::launch()           |
-/// | Ref<ScoreBatch>          | Ref<Matrix>               | as TrainBatch                           |
+/// | Ref<ScoreBatch>          | Ref<Scored>               | as TrainBatch                           |
 /// | Ref<TakeSnapshot>        | Ref<net::StateReply>      |                                         |
 /// | Ref<RestoreSnapshot>     | Ref<net::Done>            | data_corruption                         |
 /// | Ref<net::KeepBest>       | Ref<net::Done>            |                                         |

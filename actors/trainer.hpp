@@ -41,7 +41,8 @@ struct TrainerOptions {
   LearnerOptions learner;  ///< Of the learner that is started beside it
   LearnedRowsLinks learned = {};
   std::uint32_t staleness = 0;  ///< Steps that learned rows may be behind in training
-  std::shared_ptr<const RankingPlan> ranking = {};  ///< Of a knowledge task's evaluation
+  /// Of triples or links whose ends' learned rows are ranked in its evaluation; null: none are.
+  std::shared_ptr<const RankingPlan> ranking = {};
   /// After each step, on the trainer's thread; for progress; may be empty.
   std::function<void(const StepReport&)> on_step = {};
   std::function<void(const std::string&)> say = {};  ///< A line for people; may be empty

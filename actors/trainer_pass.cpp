@@ -114,20 +114,26 @@ void send_ahead(Self* self) {
       });
 }
 
-/// Has the answers of a batch's triples ranked among all entities, at their holders.
-void rank_answers(Self* self, const Ref<ReadyBatch>& ready, const Matrix& queries, bool best) {
+/// Has the answers of a batch's triples, or both ends of its links, ranked among all nodes of their types at the
+/// holders of these.
+void rank_answers(Self* self, const Ref<ReadyBatch>& ready, const Scored& scored, bool best) {
   auto& state = self->state;
   const auto flow = state.pass->flow(ready->batch.sampled->key);
+  const std::size_t kept = state.options.score_cols - rank_cols;
+  const Matrix queries = queries_of(scored.outputs->view(), kept);
   state.learned->rank(
-      EntityQueries(*state.options.ranking, *state.options.learned.book, *ready->batch.sampled,
-                    queries.view()),
+      EntityQueries(
+          *state.options.ranking, *state.options.learned.book, *ready->batch.sampled,
+          queries.view(),
+          {.cols = static_cast<std::uint32_t>(state.learner.out_dim), .weights = scored.weights}),
       state.position.global_step, best,
-      [self, ready, flow, began = state.options.trace.now()](const Result<Matrix>& counts) {
+      [self, ready, outputs = scored.outputs, kept, flow,
+       began = state.options.trace.now()](const Result<Matrix>& counts) {
         if (!counts) {
           return learned_failed(self, counts.error());
         }
         self->state.options.trace.slice("rank entities", began, flow);
-        self->state.pass->scored(*ready, *counts);
+        self->state.pass->scored(*ready, with_counts(outputs->view(), kept, counts->view()));
         step_done(self);
       });
 }
@@ -138,14 +144,14 @@ void score(Self* self, const Ref<ReadyBatch>& ready) {
   read_learned(self, ready, best, [self, ready, best](LearnedRowsClient::Rows learned) {
     const auto& state = self->state;
     const auto flow = state.pass->flow(ready->batch.sampled->key);
-    ask_learner<Matrix>(
+    ask_learner<Scored>(
         self, ScoreBatch{ready, best, std::move(learned)},
-        [self, ready, best, flow, began = state.options.trace.now()](const Matrix& outputs) {
+        [self, ready, best, flow, began = state.options.trace.now()](const Scored& scored) {
           self->state.options.trace.slice("score", began, flow);
-          if (self->state.options.ranking) {
-            return rank_answers(self, ready, outputs, best);
+          if (self->state.options.ranking && ready->batch.sampled->links) {
+            return rank_answers(self, ready, scored, best);
           }
-          self->state.pass->scored(*ready, outputs);
+          self->state.pass->scored(*ready, *scored.outputs);
           step_done(self);
         });
   });

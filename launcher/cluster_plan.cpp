@@ -193,6 +193,7 @@ std::shared_ptr<const SampleOptions> evaluation_of_links(const SampleOptions& tr
   sample.links->exclude = false;
   sample.walks.reset();
   sample.links->pairs_of.reset();
+  sample.links->pair_types.clear();
   return std::make_shared<const SampleOptions>(std::move(sample));
 }
 
@@ -200,6 +201,7 @@ std::shared_ptr<const SampleOptions> evaluation_of_links(const SampleOptions& tr
 std::shared_ptr<const RankingPlan> ranking_plan(const ClusterPlan& plan) {
   auto ranking = std::make_shared<RankingPlan>();
   const bool triples = plan.job.task.knowledge();
+  ranking->of_triples = triples;
   ranking->score = triples ? plan.job.task.completes.score : link_product;
   ranking->relations = plan.job.model.decoder.relations;
   for (const auto& [role, links] : plan.links) {
@@ -385,6 +387,7 @@ LearnerOptions learner_options(const Job& job) {
   options.task = job.task.kind;
   options.link_loss = job.train.link_loss;
   options.knowledge = job.task.completes;
+  options.rank_all = job.eval.rank_all && job.scores_batches();
   return options;
 }
 
@@ -401,7 +404,7 @@ TrainerOptions ClusterPlan::trainer_options(Rank rank) const {
   options.eval_sample = eval_sample;
   options.score_cols = take_only() ? 0 : score_cols(job);
   options.rows_role = embedded_role;
-  options.ranking = job.task.knowledge() ? ranking : nullptr;
+  options.ranking = job.scores_batches() || job.task.knowledge() ? ranking : nullptr;
   options.collect = collect;
   options.learner = learner_options(job);
   options.max_eval_batches = job.eval.max_batches;

@@ -49,8 +49,8 @@ struct ClusterPlan {
   std::map<std::string, std::shared_ptr<const SeedList>> seeds;    ///< by role
   std::map<std::string, std::shared_ptr<const LinkList>> links;    ///< by role, in their place
   std::map<std::string, std::shared_ptr<const SeedOrder>> orders;  ///< by role
-  std::shared_ptr<const RankingPlan> ranking;                      ///< of triples; null: none
-  std::map<std::string, LinkScoring> scoring;                      ///< by role, of links
+  std::shared_ptr<const RankingPlan> ranking;  ///< of triples or links; null: none
+  std::map<std::string, LinkScoring> scoring;  ///< by role, of links
   std::shared_ptr<const SampleOptions> sample;
   std::shared_ptr<const SampleOptions> eval_sample;  ///< of links to score; null: `sample`
   std::shared_ptr<const CollectOptions> collect;

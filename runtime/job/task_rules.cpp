@@ -11,6 +11,7 @@
 #include <array>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <set>
 #include <string_view>
 
 namespace troupe {
@@ -100,12 +101,42 @@ void check_ranks_of_all(const Job& job, ProblemList& problems) {
   if (!job.task.predicts_links()) {
     refuse("\"given\" unless links are predicted", "\"all\"", "set task.kind to \"link\"");
   }
-  if (job.scores_batches()) {
-    refuse("\"given\" where batches are scored", "\"all\", which is not built yet for them",
-           "eval.mode \"exact\" works, with layers");
+  if (job.eval.mode == "sampled" && job.model.layers > 0) {
+    refuse("\"given\" with sampled neighborhoods", "\"all\", which is not built yet for them",
+           "eval.mode \"exact\" works");
   }
   if (!eval.negative_files.empty() || !eval.candidate_files.empty()) {
     refuse("\"given\" with files of links to evaluate", "\"all\"");
+  }
+}
+
+/// Types whose nodes links are ranked among.
+void check_ranked_types(const Job& job, const GraphInfo& graph, const SplitInfo& split,
+                        ProblemList& problems) {
+  std::set<NodeTypeId> ends;
+  for (const auto& [role, links] : split.links) {
+    for (const EdgeTypeId edge_type : edge_types_of(links)) {
+      const auto& type = graph.edge_types[raw(edge_type)];
+      if (!links.pairs_of && links.count > 0) {
+        ends.insert({type.source, type.destination});
+      }
+    }
+  }
+  for (const NodeTypeId end : ends) {
+    const auto& type = graph.node_types[raw(end)];
+    if (problems.has("/eval/ranks")) {
+      return;
+    }
+    if (type.count > most_ranked_nodes) {
+      problems.add({"/eval/ranks", "\"given\" with more than 2^24 nodes of a type",
+                    fmt::format("\"all\" of {}, which is not built yet", type.count), ""});
+    } else if (job.model.layers == 0 && type.features) {
+      problems.add({"/eval/ranks",
+                    fmt::format("\"given\" where rows without layers have the features of \"{}\"",
+                                type.name),
+                    "\"all\", which is not built yet for them",
+                    "import the graph without these features: learned rows alone can be ranked"});
+    }
   }
 }
 
@@ -248,15 +279,8 @@ void check_links_to_train(const Job& job, const GraphInfo& graph, ProblemList& p
                   "built yet",
                   "\"unsupervised\"", "\"link\" works"});
   }
-  std::uint64_t nodes = 0;
-  for (const EdgeTypeId edge_type : edge_types_of(*links)) {
-    const auto& type = graph.edge_types[raw(edge_type)];
-    nodes = std::max({nodes, graph.node_types[raw(type.source)].count,
-                      graph.node_types[raw(type.destination)].count});
-  }
-  if (job.eval.rank_all && nodes > most_ranked_nodes) {
-    problems.add({"/eval/ranks", "\"given\" with more than 2^24 nodes of a type",
-                  fmt::format("\"all\" of {}, which is not built yet", nodes), ""});
+  if (job.eval.rank_all) {
+    check_ranked_types(job, graph, *split, problems);
   }
   for (const auto& [role, of_role] : split->links) {
     if (job.task.kind == "edge" && !of_role.has_labels && of_role.count > 0) {

@@ -1,9 +1,30 @@
 #include "runtime/run/entity_queries.hpp"
 
+#include "runtime/base/assert.hpp"
+
 #include <algorithm>
 #include <fmt/format.h>
 
 namespace troupe {
+
+Matrix queries_of(ConstMatrix outputs, std::size_t kept) {
+  TROUPE_ASSERT(kept <= outputs.cols, "columns before queries", kept, outputs.cols);
+  Matrix queries(outputs.rows, outputs.cols - kept);
+  for (std::size_t i = 0; i < outputs.rows; ++i) {
+    std::ranges::copy(outputs.row(i).subspan(kept), queries.view().row(i).begin());
+  }
+  return queries;
+}
+
+Matrix with_counts(ConstMatrix outputs, std::size_t kept, ConstMatrix counts) {
+  Matrix all(outputs.rows, kept + counts.cols);
+  for (std::size_t i = 0; i < outputs.rows; ++i) {
+    const auto row = all.view().row(i);
+    std::ranges::copy(outputs.row(i).first(kept), row.begin());
+    std::ranges::copy(counts.row(i), row.subspan(kept).begin());
+  }
+  return all;
+}
 
 EntityQueries::EntityQueries(const RankingPlan& plan, const PartitionBook& book,
                              const SampledBatch& sampled, ConstMatrix outputs, ComparedRows rows)
@@ -26,7 +47,6 @@ void EntityQueries::add_side(const RankingPlan& plan, const PartitionBook& book,
   const auto known_type = tail ? links.source_type : links.destination_type;
   const auto answer_type = tail ? links.destination_type : links.source_type;
   const auto& ids = sampled.nodes[raw(known_type)].ids;
-  const bool triples_labelled = !links.labels.empty() && rows_.tensor == 0;
   const auto relation = plan.relation_of(links.edge_type);
   std::vector<nn::TripleQuery> queries;
   const auto& weights = tail ? rows_.weights.of_destinations : rows_.weights.of_sources;
@@ -38,7 +58,7 @@ void EntityQueries::add_side(const RankingPlan& plan, const PartitionBook& book,
     rows.insert(rows.end(), row.begin(), row.end() - 1);
     keys.push_back(row[cols]);
     queries.push_back({raw(ids[(tail ? links.sources : links.destinations)[i]]),
-                       triples_labelled ? static_cast<std::uint32_t>(links.labels[i]) : relation,
+                       plan.of_triples ? static_cast<std::uint32_t>(links.labels[i]) : relation,
                        replaced});
   }
   const auto shared = Segment::of(std::move(rows));

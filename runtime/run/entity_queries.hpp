@@ -25,6 +25,7 @@ struct RankingPlan {
   nn::KnownAnswers known;  ///< triples, or links, of all roles, by global ids
   /// Edge types of links, where these are of several: their numbers are relations of `known`.
   std::vector<EdgeTypeId> relations = {};
+  bool of_triples = false;  ///< Relations of `known` are the links' labels
 
   std::uint32_t relation_of(EdgeTypeId links) const {
     const auto found = std::ranges::find(relations, links);
@@ -43,6 +44,11 @@ struct ComparedRows {
 inline constexpr std::size_t rank_cols = 4;
 /// Counts are float32 in these columns, whole numbers up to here.
 inline constexpr std::uint64_t most_ranked_entities = std::uint64_t{1} << 24;
+
+/// Of a task's outputs [links, kept + columns of queries] the queries. \requires kept <= outputs.cols
+Matrix queries_of(ConstMatrix outputs, std::size_t kept);
+/// The kept columns of the same outputs, then the counts of their queries: [links, kept + rank_cols].
+Matrix with_counts(ConstMatrix outputs, std::size_t kept, ConstMatrix counts);
 
 /// Lifecycle: questions(), an answer() to each; take()
 /// Threads:   one at a time

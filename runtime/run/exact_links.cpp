@@ -118,28 +118,19 @@ InferBlock ExactLinks::computation(std::uint64_t block, std::shared_ptr<const Re
 
 EntityQueries ExactLinks::queries(std::uint64_t block) {
   const auto sampled = std::move(ranked_.extract(block).mapped());
-  const auto made = std::as_const(*outputs_.at(block)).view();
-  Matrix asked(made.rows, made.cols - options_.cols);
-  auto kept = std::make_shared<Matrix>(made.rows, options_.cols + rank_cols);
-  for (std::size_t i = 0; i < made.rows; ++i) {
-    std::ranges::copy(made.row(i).subspan(options_.cols), asked.view().row(i).begin());
-    std::ranges::copy(made.row(i).first(options_.cols), kept->view().row(i).begin());
-  }
-  outputs_[block] = std::move(kept);
+  const Matrix asked = queries_of(std::as_const(*outputs_.at(block)).view(), options_.cols);
   const auto& model = network_->options();
   ComparedRows rows{
       .tensor = tensor_,
       .cols = static_cast<std::uint32_t>(model.out_dim),
       .weights = link_weights(model, network_->decoder_slice(parameters_.as<float>()))};
-  return {*options_.ranking, *options_.book, *sampled, std::as_const(asked).view(),
-          std::move(rows)};
+  return {*options_.ranking, *options_.book, *sampled, asked.view(), std::move(rows)};
 }
 
 void ExactLinks::rank(std::uint64_t block, const Matrix& counts) {
-  auto& outputs = *outputs_.at(block);
-  for (std::size_t i = 0; i < outputs.rows(); ++i) {
-    std::ranges::copy(counts.view().row(i), outputs.view().row(i).subspan(options_.cols).begin());
-  }
+  auto& outputs = outputs_.at(block);
+  outputs = std::make_shared<Matrix>(
+      with_counts(std::as_const(*outputs).view(), options_.cols, counts.view()));
 }
 
 void ExactLinks::computed(std::uint64_t /*block*/) {

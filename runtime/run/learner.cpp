@@ -14,7 +14,8 @@ TaskOptions task_options(const LearnerOptions& options) {
           .pos_weight = options.pos_weight,
           .delta = options.delta,
           .link_loss = options.link_loss,
-          .knowledge = options.knowledge};
+          .knowledge = options.knowledge,
+          .rank_all = options.rank_all};
 }
 
 Result<std::unique_ptr<Learner>> Learner::create(const LearnerOptions& options,
@@ -183,6 +184,14 @@ Result<Matrix> Learner::outputs(Executor& executor, const Batch& batch,
 Result<Matrix> Learner::best_outputs(Executor& executor, const Batch& batch,
                                      std::shared_ptr<const LearnedInputs> learned) {
   return outputs_of(executor, parameters_->best_values(), batch, std::move(learned));
+}
+
+LinkWeights Learner::weights_of_ranks(bool best) const {
+  if (!options_.rank_all) {
+    return {};
+  }
+  const auto parameters = best ? parameters_->read_best() : parameters_->read();
+  return link_weights(network_->options(), network_->decoder_slice(std::span(parameters)));
 }
 
 Result<Matrix> Learner::outputs_of(Executor& executor, std::span<const float> parameters,

@@ -14,6 +14,7 @@
 #include "runtime/nn/trained_parameters.hpp"
 #include "runtime/run/device_mean.hpp"
 #include "runtime/run/joined_features.hpp"
+#include "runtime/run/task/link_queries.hpp"
 #include "runtime/run/task/task.hpp"
 
 #include <array>
@@ -41,6 +42,7 @@ struct LearnerOptions {
   std::string task = "node";
   nn::LinkLossOptions link_loss = {};
   nn::KnowledgeOptions knowledge = {};
+  bool rank_all = false;  ///< As TaskOptions has it
 };
 
 TaskOptions task_options(const LearnerOptions& options);
@@ -117,6 +119,10 @@ class Learner {
   /// The same with the best epoch's parameters.
   Result<Matrix> best_outputs(Executor& executor, const Batch& batch,
                               std::shared_ptr<const LearnedInputs> learned = nullptr);
+
+  /// What holders rank links with beside the queries in their outputs; nothing where these have none.
+  /// \param best  those of the best epoch's parameters
+  LinkWeights weights_of_ranks(bool best) const;
 
   const nn::Network& network() const { return *network_; }
   /// Parameters and optimizer are in the memory of a device.

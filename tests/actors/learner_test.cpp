@@ -156,14 +156,14 @@ TEST_F(LearnerActorTest, GoesBackToASnapshotAfterTheTaskUnderWay) {
 TEST_F(LearnerActorTest, KeepsTheBestParametersAndScoresWithThem) {
   ASSERT_OK(ask<net::Done>(net::KeepBest{}));
   ASSERT_OK_AND_ASSIGN(const auto best, ask<net::ParameterVector>(net::ReadParameters{true}));
-  ASSERT_OK_AND_ASSIGN(const auto then, compute<Matrix>(ScoreBatch{small_batch()}));
+  ASSERT_OK_AND_ASSIGN(const auto then, compute<Scored>(ScoreBatch{small_batch()}));
   step();
 
-  ASSERT_OK_AND_ASSIGN(const auto of_now, compute<Matrix>(ScoreBatch{small_batch()}));
-  ASSERT_OK_AND_ASSIGN(const auto of_best, compute<Matrix>(ScoreBatch{small_batch(), true}));
+  ASSERT_OK_AND_ASSIGN(const auto of_now, compute<Scored>(ScoreBatch{small_batch()}));
+  ASSERT_OK_AND_ASSIGN(const auto of_best, compute<Scored>(ScoreBatch{small_batch(), true}));
 
-  EXPECT_TRUE(std::ranges::equal(of_best->view().flat(), then->view().flat()));
-  EXPECT_FALSE(std::ranges::equal(of_now->view().flat(), then->view().flat()));
+  EXPECT_TRUE(std::ranges::equal(of_best->outputs->view().flat(), then->outputs->view().flat()));
+  EXPECT_FALSE(std::ranges::equal(of_now->outputs->view().flat(), then->outputs->view().flat()));
   ASSERT_OK_AND_ASSIGN(const auto end, ask<net::FinishResult>(net::Finish{}));
   EXPECT_EQ(end->best_parameters, digest_of(best->values.bytes));
   EXPECT_NE(end->parameters, end->best_parameters);

@@ -241,7 +241,8 @@ TEST_P(TrainerLearned, EvaluationAsksForOneBatchAfterTheOther) {
   EXPECT_TRUE(first->best);
   EXPECT_EQ(holder_.waiting(), 0U);
   answer(first);
-  learner_.answer(learner_.take<ScoreBatch>(), Matrix::zeros(1, 1));
+  learner_.answer(learner_.take<ScoreBatch>(),
+                  Scored{std::make_shared<const Matrix>(Matrix::zeros(1, 1))});
   system_.run();
   EXPECT_TRUE(take_read(0)->best);
 }

@@ -24,6 +24,14 @@ inline void write_numbers(const std::filesystem::path& file, std::uint64_t cols,
   ASSERT_OK(write_new_file(file, pieces));
 }
 
+inline void write_column(const std::filesystem::path& file,
+                         const std::vector<std::int64_t>& values) {
+  const std::array<std::uint64_t, 1> shape{values.size()};
+  const auto header = npy_header({'i', 8}, shape);
+  const std::array pieces{std::as_bytes(std::span(header)), std::as_bytes(std::span(values))};
+  ASSERT_OK(write_new_file(file, pieces));
+}
+
 /// Every eighteenth edge as a link to train on, 120 others to validate and to test.
 /// \returns keys of a job that uses them
 inline std::vector<std::string> write_cora_links(const std::filesystem::path& folder) {

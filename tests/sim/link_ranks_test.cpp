@@ -1,6 +1,9 @@
 // Ranks of links among all nodes in whole runs: those of every layout, and those that the rows themselves give.
 #include "launcher/prepare_store.hpp"
 #include "launcher/read_job.hpp"
+#include "runtime/base/executor.hpp"
+#include "runtime/data/stream_store.hpp"
+#include "runtime/job/job_file.hpp"
 #include "runtime/nn/decoder.hpp"
 #include "tests/sim/heterogeneous_run.hpp"
 #include "tests/sim/link_files.hpp"
@@ -96,6 +99,11 @@ TEST_F(LinkRanksOfRuns, AreTheSameInAllLayouts) {
 
 using LinkScore = std::function<double(std::span<const float> u, std::span<const float> v)>;
 
+double product(std::span<const float> u, std::span<const float> v) {
+  return std::transform_reduce(u.begin(), u.end(), v.begin(), 0.0, std::plus<>(),
+                               [](float a, float b) { return double{a} * b; });
+}
+
 /// Mean of 1 / rank, counted one by one.
 double slow_mrr(ConstMatrix rows, const TestLinks& links, const LinkScore& score_of) {
   const auto score = [&](std::int64_t u, std::int64_t v) {
@@ -126,27 +134,21 @@ TEST_F(LinkRanksOfRuns, AreThoseOfTheRowsThemselves) {
   ASSERT_OK_AND_ASSIGN(const auto result,
                        run({"task.kind=unsupervised", "cluster.hosts=2", "partition.parts=3"}));
   ASSERT_TRUE(result.outputs && result.record.test);
-  const auto dot = [](std::span<const float> u, std::span<const float> v) {
-    return std::transform_reduce(u.begin(), u.end(), v.begin(), 0.0, std::plus<>(),
-                                 [](float a, float b) { return double{a} * b; });
-  };
   EXPECT_NEAR(*result.record.test->by_name("mrr"),
-              slow_mrr(result.outputs->view(), test_links(), dot), 1e-3);
+              slow_mrr(result.outputs->view(), test_links(), product), 1e-3);
   EXPECT_EQ(result.record.test->labelled, 120U);
   EXPECT_TRUE(result.record.test->auc) << "of drawn ones, as without ranks among all";
 }
 
-TEST_F(LinkRanksOfRuns, OfAPerceptronAreThoseOfTheRowsThemselves) {
-  ASSERT_OK_AND_ASSIGN(const auto result,
-                       run({"task.kind=unsupervised", "cluster.hosts=2", "partition.parts=3",
-                            "task.decoder.kind=mlp", "task.decoder.hidden=8"}));
-  ASSERT_TRUE(result.outputs && result.record.test && result.state);
+/// A perceptron of 8 hidden columns, whose parameters are the last of the best epoch's.
+LinkScore perceptron_of(const RunResult& result) {
   const auto cols = result.outputs->cols();
   const auto& best = result.state->best;
-  ASSERT_GT(best.size(), 16 * cols + 17);
-  const auto parts =
-      nn::perceptron_of({.kind = "mlp", .hidden = 8}, cols, std::span(best).last(16 * cols + 17));
-  const auto perceptron = [&](std::span<const float> u, std::span<const float> v) {
+  const auto count = 16 * cols + 17;
+  EXPECT_GE(best.size(), count);
+  const std::vector<float> decoder(best.end() - static_cast<std::ptrdiff_t>(count), best.end());
+  return [cols, decoder](std::span<const float> u, std::span<const float> v) {
+    const auto parts = nn::perceptron_of({.kind = "mlp", .hidden = 8}, cols, std::span(decoder));
     double sum = 0;
     for (std::size_t h = 0; h < 8; ++h) {
       double between = parts.bias[h];
@@ -158,13 +160,138 @@ TEST_F(LinkRanksOfRuns, OfAPerceptronAreThoseOfTheRowsThemselves) {
     }
     return sum;
   };
+}
+
+TEST_F(LinkRanksOfRuns, OfAPerceptronAreThoseOfTheRowsThemselves) {
+  ASSERT_OK_AND_ASSIGN(const auto result,
+                       run({"task.kind=unsupervised", "cluster.hosts=2", "partition.parts=3",
+                            "task.decoder.kind=mlp", "task.decoder.hidden=8"}));
+  ASSERT_TRUE(result.outputs && result.record.test && result.state);
   EXPECT_NEAR(*result.record.test->by_name("mrr"),
-              slow_mrr(result.outputs->view(), test_links(), perceptron), 1e-3);
+              slow_mrr(result.outputs->view(), test_links(), perceptron_of(result)), 1e-3);
+}
+
+/// Keys of rows that are learned and compared as they are.
+const Settings& bare_rows() {
+  static const Settings keys{"dataset.path=data/cora_learned",
+                             "features.normalize=none",
+                             "model.layers=0",
+                             "model.dropout=0",
+                             "model.input_dropout=0",
+                             "sample.fanout=[0]",
+                             "embedding.node.dim=12",
+                             "embedding.node.optimizer.lr=0.1"};
+  return keys;
+}
+
+TEST_F(LinkRanksOfRuns, WithoutLayersAreTheSameInAllLayouts) {
+  for (const char* decoder : {"dot", "distmult", "mlp"}) {
+    const auto way = and_more(
+        bare_rows(), {std::string("task.decoder.kind=") + decoder, "task.decoder.hidden=24"});
+    ASSERT_OK_AND_ASSIGN(const auto one, run(and_more(way, {"cluster.trainers_per_host=2"})));
+    EXPECT_EQ(one.record.test->labelled, 120U);
+    EXPECT_GT(*one.record.test->by_name("mr"), 1.0);
+    for (const Settings& layout : std::vector<Settings>{
+             {"cluster.hosts=2", "partition.parts=3", "cluster.network.latency_us=200"},
+             {"cluster.hosts=2", "partition.parts=5", "cluster.threads=1"},
+             {"cluster.hosts=2", "cluster.replicas=2", "partition.parts=2"},
+             {"cluster.hosts=2", "cluster.placement=server_client", "cluster.servers=1"},
+             {"cluster.hosts=2", "cluster.window=65536", "partition.parts=2"}}) {
+      SCOPED_TRACE(decoder + (" " + layout.back()));
+      ASSERT_OK_AND_ASSIGN(const auto spread, run(and_more(way, layout)));
+      expect_same_ranks(spread.record, one.record);
+      EXPECT_EQ(spread.record.tensors, one.record.tensors);
+    }
+  }
+}
+
+/// Also with what is learned on a device.
+TEST_F(LinkRanksOfRuns, WithoutLayersAreThoseOfTheLearnedRows) {
+  for (const auto& device : {"cluster.device=cpu", "cluster.device=emulated:1"}) {
+    for (const bool perceptron : {false, true}) {
+      const auto way =
+          and_more(bare_rows(), {"task.kind=unsupervised", "cluster.hosts=2", "partition.parts=3",
+                                 "task.decoder.hidden=8", device,
+                                 perceptron ? "task.decoder.kind=mlp" : "task.decoder.kind=dot"});
+      SCOPED_TRACE(way.back() + " " + device);
+      ASSERT_OK_AND_ASSIGN(const auto result, run(way));
+      ASSERT_TRUE(result.outputs && result.record.test && result.state);
+      EXPECT_EQ(result.outputs->cols(), 12U);
+      EXPECT_NEAR(*result.record.test->by_name("mrr"),
+                  slow_mrr(result.outputs->view(), test_links(),
+                           perceptron ? perceptron_of(result) : LinkScore(product)),
+                  1e-3);
+      EXPECT_TRUE(result.record.test->auc) << "of drawn ones, as without ranks among all";
+    }
+  }
+}
+
+/// Links between two node types: users and what they bought, in runs that learn a row for each of both.
+class RanksOfTwoLearnedTypes : public ::testing::Test {
+ protected:
+  static constexpr std::uint64_t users = 90;
+  static constexpr std::uint64_t items = 50;
+
+  void SetUp() override {
+    InlineExecutor executor;
+    ASSERT_OK_AND_ASSIGN(auto writer, StoreWriter::create(scratch_.path() / "graph", {}, executor));
+    ASSERT_OK_AND_ASSIGN(const auto user, writer.add_node_type({"user", users, {}, {}}));
+    ASSERT_OK_AND_ASSIGN(const auto item, writer.add_node_type({"item", items, {}, {}}));
+    ASSERT_OK_AND_ASSIGN(const auto buys,
+                         writer.add_edge_type({"buys", user, item, {.reverse_edges = true}}));
+    std::vector<std::uint64_t> who;
+    std::vector<std::uint64_t> what;
+    for (std::uint64_t i = 0; i < 600; ++i) {
+      who.push_back(i * 37 % users);
+      what.push_back((i * i + i / 7) % items);
+    }
+    ASSERT_OK(writer.add_edges(buys, {.sources = who, .destinations = what}));
+    ASSERT_OK(writer.finish());
+    for (const auto& [role, first] :
+         {std::pair{"train", std::size_t{0}}, std::pair{"val", std::size_t{400}},
+          std::pair{"test", std::size_t{500}}}) {
+      std::vector<std::int64_t> links;
+      for (std::size_t i = 0; i < (first == 0 ? 400U : 100U); ++i) {
+        links.push_back(static_cast<std::int64_t>(who[first + i]));
+        links.push_back(static_cast<std::int64_t>(what[first + i]));
+      }
+      const auto file = scratch_.path() / fmt::format("{}.npy", role);
+      testing::write_numbers(file, 2, links);
+      files_.push_back(fmt::format("dataset.seeds.{}={}", role, file.string()));
+    }
+  }
+  Result<RunRecord> run(const Settings& settings) const {
+    const Settings way{"task.kind=link",       "task.negatives.kind=triplet",
+                       "eval.ranks=all",       "eval.metric=hits@10",
+                       "model.layers=0",       "model.norm=none",
+                       "model.dropout=0",      "model.input_dropout=0",
+                       "sample.fanout=[0]",    "embedding.user.dim=8",
+                       "embedding.item.dim=8", "features.normalize=none",
+                       "sample.batch_size=64", "dataset.seeds.type=buys",
+                       "eval.mode=exact"};
+    TROUPE_ASSIGN_OR_RETURN(
+        auto job, testing::heterogeneous_job(scratch_.path() / "graph", scratch_.path() / "out",
+                                             and_more(and_more(way, files_), settings)));
+    return testing::run_job(std::move(job));
+  }
+  testing::ScratchFolder scratch_;
+  Settings files_;
+};
+
+TEST_F(RanksOfTwoLearnedTypes, AreTheSameInAllLayouts) {
+  ASSERT_OK_AND_ASSIGN(const auto one, run({"cluster.trainers_per_host=2"}));
+  EXPECT_LT(*one.test->by_name("mr"), (users + items) / 2.0) << "ranks are among one type's nodes";
+  for (const Settings& layout :
+       std::vector<Settings>{{"cluster.hosts=2", "partition.parts=4"},
+                             {"cluster.hosts=2", "partition.parts=2", "cluster.threads=1"}}) {
+    ASSERT_OK_AND_ASSIGN(const auto spread, run(layout));
+    expect_same_ranks(spread, one);
+  }
 }
 
 TEST_F(LinkRanksOfRuns, NeedLinksAndExactRows) {
   for (const auto& [setting, found] : std::vector<std::pair<std::string, std::string>>{
-           {"eval.mode=sampled", "/eval/ranks: expected \"given\" where batches are scored"},
+           {"eval.mode=sampled", "/eval/ranks: expected \"given\" with sampled neighborhoods"},
            {"task.kind=node", "/eval/ranks: expected \"given\" unless links are predicted"}}) {
     const auto read = testing::cora_job(
         scratch_.path() / "out",
@@ -173,6 +300,21 @@ TEST_F(LinkRanksOfRuns, NeedLinksAndExactRows) {
     EXPECT_NE(std::string(read.error().what()).find(found), std::string::npos)
         << read.error().what();
   }
+}
+
+/// A holder has learned rows, and no features beside them, where it counts without layers.
+TEST_F(LinkRanksOfRuns, WithoutLayersNeedRowsThatAreLearnedAlone) {
+  ASSERT_OK_AND_ASSIGN(
+      auto job, testing::cora_job(scratch_.path() / "out",
+                                  and_more(and_more(files_, bare_rows()),
+                                           {"dataset.path=data/cora", "task.negatives.kind=triplet",
+                                            "eval.ranks=all"})));
+  ASSERT_OK_AND_ASSIGN(const auto store, prepare_store(job, [](const std::string&) {}));
+  const auto problems = to_string(check_against_graph(job, store.info(), JobTrainer::built_in));
+  EXPECT_NE(problems.find("/eval/ranks: expected \"given\" where rows without layers have the "
+                          "features of \"node\""),
+            std::string::npos)
+      << problems;
 }
 
 TEST(LinkRanksOfTwoTypes, AreTheSameInAllLayouts) {

@@ -46,7 +46,10 @@ class LinkTask final : public Task {
         pairs_(std::move(pairs)),
         grad_(ops.memory()),
         sum_(ops.memory()),
-        host_(ops) {}
+        host_(ops),
+        sources_(ops),
+        destinations_(ops),
+        decoder_(ops) {}
 
   Status check(const Batch& batch) const override { return pairs_.check(batch); }
 
@@ -84,7 +87,8 @@ class LinkTask final : public Task {
     Matrix out(positives, first_query + (rank_all_ ? link_query_cols(model_) : 0));
     if (rank_all_) {
       Matrix queries(positives, link_query_cols(model_));
-      add_link_queries(ends_of(pass), queries.view());
+      TROUPE_ASSIGN_OR_RETURN(const auto ends, ends_of(pass));
+      add_link_queries(ends, queries.view());
       for (std::size_t i = 0; i < positives; ++i) {
         std::ranges::copy(std::as_const(queries).view().row(i),
                           out.view().row(i).subspan(first_query).begin());
@@ -99,22 +103,27 @@ class LinkTask final : public Task {
   }
 
  private:
-  LinkEnds ends_of(const TaskPass& pass) const {
-    TROUPE_ASSERT(ops_.memory() == nullptr, "ranks of links on a device");
+  /// What is on a device is copied. Valid until the next call.
+  Result<LinkEnds> ends_of(const TaskPass& pass) {
     const auto& links = *pass.batch.sampled->links;
     const auto rows_of = [&](NodeTypeId type) {
       return pass.rows[static_cast<std::size_t>(std::ranges::find(types_, type) - types_.begin())];
     };
-    LinkEnds ends{.sources = rows_of(links.source_type),
-                  .destinations = rows_of(links.destination_type),
+    TROUPE_ASSIGN_OR_RETURN(const auto sources, sources_.of(rows_of(links.source_type)));
+    TROUPE_ASSIGN_OR_RETURN(const auto destinations,
+                            destinations_.of(rows_of(links.destination_type)));
+    TROUPE_ASSIGN_OR_RETURN(const auto decoder, decoder_.of({pass.parameters.data(), std::size_t{1},
+                                                             pass.parameters.size()}));
+    LinkEnds ends{.sources = sources,
+                  .destinations = destinations,
                   .of = links.sources,
                   .to = links.destinations,
                   .factors = {}};
     if (model_.decoder.kind == "mlp") {
-      ends.perceptron = nn::perceptron_of(model_.decoder, model_.out_dim, pass.parameters);
+      ends.perceptron = nn::perceptron_of(model_.decoder, model_.out_dim, decoder.flat());
     } else {
       const auto range = nn::parameters_of(model_.decoder, model_.out_dim, links.edge_type);
-      ends.factors = pass.parameters.subspan(range.first, range.count);  // a dot product has none
+      ends.factors = decoder.flat().subspan(range.first, range.count);  // a dot product has none
     }
     return ends;
   }
@@ -128,6 +137,9 @@ class LinkTask final : public Task {
   nn::GrowBuffer<float> grad_;
   nn::GrowBuffer<double> sum_;
   nn::HostRows host_;
+  nn::HostRows sources_;  ///< this and below: of queries
+  nn::HostRows destinations_;
+  nn::HostRows decoder_;
 };
 
 }  // namespace

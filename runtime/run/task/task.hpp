@@ -28,7 +28,7 @@ struct TaskOptions {
   double delta = 1;                    ///< with "huber"
   nn::LinkLossOptions link_loss = {};
   nn::KnowledgeOptions knowledge = {};
-  bool rank_all = false;  ///< Of links, on the CPU: outputs end with add_link_queries()
+  bool rank_all = false;  ///< Of links: outputs end with add_link_queries()
 };
 
 /// One batch after the network. Rows and parameters are in the memory of the task's functions.
