@@ -80,22 +80,48 @@ void add_predict(CLI::App& app, PredictArguments& arguments, std::optional<ExitC
   predict->add_option("--model", arguments.model, "model.safetensors of a run of this job")
       ->required()
       ->type_name("FILE");
-  predict
-      ->add_option("--nodes", arguments.nodes,
-                   "train, val, test, all, or files of original ids: .npy, or .txt with one a line")
-      ->type_name("ROLE|FILE")
-      ->capture_default_str();
+  auto* nodes =
+      predict
+          ->add_option(
+              "--nodes", arguments.nodes,
+              "train, val, test, all, or files of original ids: .npy, or .txt with one a line")
+          ->type_name("ROLE|FILE")
+          ->capture_default_str();
   predict
       ->add_option("--node-type", arguments.node_type,
                    "node type of the nodes; the seeds' type if not given, any that the last layer "
-                   "reads with --embeddings")
+                   "reads with --embeddings, any that has learned rows with --learned")
       ->type_name("NAME");
   predict->add_flag("--embeddings", arguments.embeddings,
                     "the inputs of the model's last layer instead of the logits");
+  predict->add_flag("--learned", arguments.learned,
+                    "the rows of the nodes that the job's embedding trains instead");
+  predict
+      ->add_option(
+          "--links", arguments.links,
+          "scores, or logits of classes, of pairs in the place of nodes: train, val, test, or a "
+          "file of original ids, [n, 2], of triples [n, 3]: head, relation, tail")
+      ->type_name("ROLE|FILE")
+      ->excludes(nodes);
+  predict
+      ->add_option("--top", arguments.top,
+                   "the so many nodes that score highest as destinations of each of the --nodes")
+      ->check(CLI::Range(1U, 1'000'000U))
+      ->type_name("K");
+  predict
+      ->add_option("--leave-out", arguments.leave_out,
+                   "links that --top does not name: train, val, test, or none")
+      ->check(CLI::IsMember({"train", "val", "test", "none"}))
+      ->type_name("ROLE")
+      ->capture_default_str();
+  predict
+      ->add_option("--edge-type", arguments.edge_type,
+                   "edge type of --links and --top, where several are learned")
+      ->type_name("NAME");
   predict->add_option("--out", arguments.out, "folder to write to; OUTPUT/predict if not given")
       ->type_name("DIR");
   predict->footer(
-      "Writes predictions.npy and node_ids.npy (docs/outputs.md).\n"
+      "Writes predictions.npy and node_ids.npy or links.npy (docs/outputs.md).\n"
       "Example: troupe predict examples/quickstart.json --model "
       "runs/quickstart/model.safetensors --nodes test");
   predict->callback([&] { result = predict_command(arguments); });

@@ -1,16 +1,15 @@
 #include "launcher/commands.hpp"
 #include "launcher/early_checks.hpp"
 #include "launcher/end_at_signal.hpp"
+#include "launcher/predict_rows.hpp"
 #include "launcher/prepare_run.hpp"
 #include "launcher/print_error.hpp"
 #include "launcher/read_job.hpp"
 #include "launcher/say_line.hpp"
-#include "launcher/simulated_cluster.hpp"
+#include "runtime/job/embedding_rules.hpp"
 #include "runtime/nn/catalog.hpp"
 #include "runtime/nn/number_losses.hpp"
-#include "runtime/run/node_request.hpp"
 #include "runtime/run/outputs.hpp"
-#include "runtime/run/table_source.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -18,50 +17,24 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <iterator>
-#include <unistd.h>
+#include <span>
 
 namespace troupe {
 namespace {
 
-/// The learned rows that belong to a model lie beside it.
-Result<std::shared_ptr<const TableSource>> rows_of(const SavedModel& model,
-                                                   const std::filesystem::path& file) {
-  const auto named = model.metadata.find(learned_rows_key);
-  if (named == model.metadata.end()) {
-    return Error(Errc::invalid_argument,
-                 fmt::format("{}: expected a model that names files of learned rows (\"{}\" in its "
-                             "metadata), as the job has \"embedding\", found none\ntry: "
-                             "model.safetensors of a run of this job",
-                             file.string(), learned_rows_key));
-  }
-  auto files = files_of_text(named->second);
-  if (!files) {
-    return std::move(files).error().with(file.string());
-  }
-  const auto folder = file.parent_path();
-  for (const auto& rows : *files) {
-    std::error_code error;
-    const auto size = std::filesystem::file_size(folder / rows.path, error);
-    if (error || size != rows.bytes) {
-      return Error(error ? Errc::not_found : Errc::data_corruption,
-                   fmt::format("{}: expected {} bytes of learned rows that belong to {}, found {}",
-                               (folder / rows.path).string(), rows.bytes, file.string(),
-                               error ? error.message() : fmt::to_string(size)));
+/// Node types that a user may ask for, by name.
+Result<NodeTypeId> named_type(const Job& job, const std::string& name,
+                              std::span<const NodeTypeId> types, const char* others) {
+  std::vector<std::string> names;
+  for (const auto type : types) {
+    const auto& of_type = job.model.types.nodes[raw(type)].name;
+    if (of_type == name) {
+      return type;
     }
+    names.push_back('"' + of_type + '"');
   }
-  std::shared_ptr<const TableSource> tables =
-      std::make_shared<const TableFiles>(folder, *std::move(files));
-  return tables;
-}
-
-Status read_setup(const Job& job, const std::filesystem::path& file, RunSetup& setup) {
-  TROUPE_ASSIGN_OR_RETURN(const auto model, nn::make_network(job.model));
-  TROUPE_ASSIGN_OR_RETURN(auto saved, read_model(file, model->layout(), model_metadata(job.model)));
-  if (!job.embedding.empty()) {
-    TROUPE_ASSIGN_OR_RETURN(setup.tables, rows_of(saved, file));
-  }
-  setup.parameters = std::move(saved.parameters);
-  return ok_status();
+  return Error(Errc::invalid_argument, fmt::format("--node-type: expected {}, found \"{}\"; {}",
+                                                   fmt::join(names, " or "), name, others));
 }
 
 /// All processes of "local" are on this host, where one of them computes the same bits.
@@ -80,31 +53,22 @@ Status check_launch(const Job& job, const Say& say) {
   return ok_status();
 }
 
-Status check_exact(const Job& job) {
-  if (job.sample.time.given()) {
-    return Error(
-        Errc::unimplemented,
-        "predict: expected a job without sample.time, found one: exact inference reads edges "
-        "of all times\ntry: predictions.npy of the run, which has the test seeds");
+/// Rows that no layer has made: what models without layers compare, or with --learned the learned columns alone.
+bool wants_input_rows(const Job& job, const PredictArguments& arguments) {
+  return arguments.learned || job.model.layers == 0 || job.task.knowledge();
+}
+
+Status check_input_rows(const Job& job, const PredictArguments& arguments) {
+  if (arguments.embeddings) {
+    return Error(Errc::invalid_argument,
+                 arguments.learned
+                     ? "--embeddings: expected none with --learned, found both"
+                     : "--embeddings: expected a model of 2 layers or more, found none\ntry: "
+                       "without it the rows are written that the model compares");
   }
-  if (job.task.knowledge()) {
-    return Error(
-        Errc::unimplemented,
-        "predict: expected a task whose model has layers, found \"knowledge\": scores of "
-        "triples outside a run are not built yet\ntry: scores.test of the run, and the rows "
-        "in its learned-PART.bin");
-  }
-  if (job.model.layers == 0) {
-    return Error(
-        Errc::unimplemented,
-        "predict: expected a model with layers, found none\ntry: predictions.npy of the run, "
-        "which has the rows of all nodes after \"unsupervised\"");
-  }
-  if (!job.infers_exactly()) {
-    return Error(Errc::unimplemented,
-                 "predict: expected a job without model.edge_features, found one: exact inference "
-                 "with features of edges is not built yet\ntry: predictions.npy of the run, which "
-                 "has the test seeds");
+  if (arguments.learned && job.embedding.empty()) {
+    return Error(Errc::invalid_argument,
+                 "--learned: expected a job with \"embedding\", found none");
   }
   return ok_status();
 }
@@ -133,49 +97,63 @@ Result<NodeTypeId> node_type_of(const Job& job, const PredictArguments& argument
     std::ranges::transform(stages.back().outputs, std::back_inserter(has_rows),
                            &nn::InferStage::Output::type);
   }
-  std::vector<std::string> names;
-  for (const auto type : has_rows) {
-    const auto& name = types.nodes[raw(type)].name;
-    if (name == arguments.node_type) {
-      return type;
+  return named_type(
+      job, arguments.node_type, has_rows,
+      arguments.embeddings ? "the last layer reads no others" : "others have embeddings at most");
+}
+
+/// Of a model without layers all types whose rows it compares; else those with a table.
+Result<NodeTypeId> type_of_input_rows(const PreparedRun& run, const PredictArguments& arguments) {
+  const auto& job = run.job;
+  const auto& all = run.store.info().node_types;
+  std::vector<NodeTypeId> types;
+  for (std::size_t t = 0; t < all.size(); ++t) {
+    const auto type = static_cast<NodeTypeId>(t);
+    const auto compared = job.model.types.outputs();
+    if (arguments.learned ? embedding_cols(job, all[t]) > 0
+                          : std::ranges::find(compared, type) != compared.end()) {
+      types.push_back(type);
     }
-    names.push_back('"' + name + '"');
   }
-  return Error(Errc::invalid_argument,
-               fmt::format("--node-type: expected {}, found \"{}\"; {}", fmt::join(names, " or "),
-                           arguments.node_type,
-                           arguments.embeddings ? "the last layer reads no others"
-                                                : "others have embeddings at most"));
+  const auto& seeds = job.model.types.nodes[raw(job.model.types.seeds)].name;
+  const auto& name = arguments.node_type.empty() ? seeds : arguments.node_type;
+  return named_type(job, name, types,
+                    arguments.learned ? "others have no learned rows" : "others are not compared");
+}
+
+/// Writes rows as they were learned, or as a model without layers compares them.
+Status write_input_rows(const PreparedRun& run, const PredictArguments& arguments, const Say& say) {
+  const auto& job = run.job;
+  TROUPE_RETURN_IF_ERROR(check_input_rows(job, arguments));
+  RunSetup setup;
+  TROUPE_RETURN_IF_ERROR(read_setup(job, arguments.model, setup));
+  TROUPE_ASSIGN_OR_RETURN(const auto type, type_of_input_rows(run, arguments));
+  TROUPE_ASSIGN_OR_RETURN(const auto nodes, nodes_of(run, arguments, type, say));
+  const auto columns = arguments.learned ? InputColumns::learned : InputColumns::all;
+  TROUPE_ASSIGN_OR_RETURN(const auto rows, read_input_rows(run, setup, columns, nodes));
+  const auto& of_type = run.store.info().node_types[raw(type)];
+  const auto folder = folder_of_predictions(job, arguments);
+  TROUPE_RETURN_IF_ERROR(write_predictions(folder, nodes.original, rows.view()));
+  say(fmt::format("{} of {} \"{}\" nodes, {} columns, in {}",
+                  rows.cols() == embedding_cols(job, of_type) ? "learned rows" : "rows",
+                  rows.rows(), of_type.name, rows.cols(), (folder / "predictions.npy").string()));
+  return ok_status();
 }
 
 Status predict(const PreparedRun& run, const PredictArguments& arguments, const Say& say) {
   const auto& job = run.job;
-  const auto& store = run.store;
   TROUPE_RETURN_IF_ERROR(check_exact(job));
   TROUPE_RETURN_IF_ERROR(check_embeddings(job, arguments.embeddings));
   RunSetup setup;
   TROUPE_RETURN_IF_ERROR(read_setup(job, arguments.model, setup));
   TROUPE_ASSIGN_OR_RETURN(const auto type, node_type_of(job, arguments));
-  TROUPE_ASSIGN_OR_RETURN(auto found, find_nodes(store, {.sources = arguments.nodes,
-                                                         .split = job.dataset.split,
-                                                         .node_type = type}));
-  if (found.repeats > 0) {
-    say(fmt::format("{} of the ids were given before and are written once", found.repeats));
-  }
-  const auto nodes = std::make_shared<const SeedList>(std::move(found.nodes));
-  auto progress = std::make_shared<Progress>(
-      Progress::Options{.terminal = isatty(STDOUT_FILENO) == 1, .metric = job.eval.metric});
-  ClusterHooks hooks;
-  hooks.inference = InferenceTask{nodes, arguments.embeddings};
-  hooks.say = [progress](const std::string& text) { progress->note(text); };
-  hooks.on_infer = [progress](const InferenceReport& report) { progress->infer(report); };
-  TROUPE_ASSIGN_OR_RETURN(auto cluster, SimulatedCluster::create(job, store, std::move(hooks)));
+  TROUPE_ASSIGN_OR_RETURN(auto found, nodes_of(run, arguments, type, say));
+  const auto nodes = std::make_shared<const SeedList>(std::move(found));
   const auto began = std::chrono::steady_clock::now();
-  TROUPE_ASSIGN_OR_RETURN(const auto result, cluster->run(std::move(setup)));
+  TROUPE_ASSIGN_OR_RETURN(const auto result,
+                          infer(run, std::move(setup), InferenceTask{nodes, arguments.embeddings}));
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - began;
-  cluster.reset();
-  progress.reset();  // with its live line, before other lines
-  const auto folder = arguments.out.empty() ? job.output / "predict" : arguments.out;
+  const auto folder = folder_of_predictions(job, arguments);
   TROUPE_RETURN_IF_ERROR(write_predictions(folder, nodes->original, result.outputs->view()));
   say(fmt::format("{} of {} nodes, {} columns, in {}\ncomputed in {:.1f} s\nparameters {}",
                   arguments.embeddings || job.task.links() ? "embeddings"
@@ -206,7 +184,10 @@ ExitCode predict_command(const PredictArguments& arguments) {
   if (const auto code = prepare_run(arguments.job, say, run); !run) {
     return code;
   }
-  const auto done = predict(*run, arguments, say);
+  const auto done = arguments.top > 0                       ? predict_top(*run, arguments, say)
+                    : !arguments.links.empty()              ? predict_links(*run, arguments, say)
+                    : wants_input_rows(run->job, arguments) ? write_input_rows(*run, arguments, say)
+                                                            : predict(*run, arguments, say);
   return done ? ExitCode::done : print_error(done.error());
 }
 

@@ -28,8 +28,9 @@ Result<RowIds> read_rows(const fs::path& file, const RowIds& ends) {
   if ((table.cols() != ends.size() && !empty_text) || column) {
     return Error(Errc::invalid_argument,
                  fmt::format("{}: expected {}, got {}", table.file(),
-                             ends.size() == 1 ? "one node id per row, [seeds]"
-                                              : "the two ends of a link per row, [links, 2]",
+                             ends.size() == 1   ? "one node id per row, [seeds]"
+                             : ends.size() == 2 ? "the two ends of a link per row, [links, 2]"
+                                                : "head, relation and tail per row, [triples, 3]",
                              table.shape()));
   }
   if (npy && !table.integers()) {  // such as a mask

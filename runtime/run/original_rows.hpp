@@ -16,7 +16,7 @@ using RowIds = std::vector<std::uint64_t>;
 
 Result<Table> open_table(const std::filesystem::path& file);
 
-/// Ids of a file of nodes (one column) or links (two), row by row.
+/// Ids of a file of nodes (one column), links (two) or triples (three), row by row.
 /// \param ends  of the columns: one past the largest id
 /// \errors invalid_argument: another shape or dtype, an id past its end, no rows; those of the file
 Result<RowIds> read_rows(const std::filesystem::path& file, const RowIds& ends);

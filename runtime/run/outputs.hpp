@@ -26,7 +26,7 @@ namespace troupe {
 Status write_predictions(const std::filesystem::path& dir, std::span<const OriginalId> node_ids,
                          ConstMatrix outputs);
 
-/// Removes both files, if they are there. \errors failed_precondition: the disk
+/// Removes both files, and those of pairs (pair_outputs.hpp), if they are there. \errors failed_precondition: the disk
 Status remove_predictions(const std::filesystem::path& dir);
 
 using ModelMetadata = std::map<std::string, std::string>;

@@ -81,6 +81,20 @@ TEST_F(KnowledgeExample, GivesTheOutputOfTheReadme) {
   EXPECT_NEAR(report("out")["scores"]["test"]["hits@1"].get<double>(), 0.635, 0.0005);
   EXPECT_NEAR(report("out")["scores"]["test"]["hits@10"].get<double>(), 0.869, 0.0005);
 
+  const auto rows = troupe(
+      {"predict", (knowledge_folder / "family.json").string(), "--set", "dataset.path=" + store_,
+       "--set", "output=" + (scratch_.path() / "out").string(), "--model",
+       (scratch_.path() / "out" / "model.safetensors").string(), "--nodes", "all"});
+  EXPECT_EQ(rows.exit_code, 0) << rows.err;
+  EXPECT_NE(rows.out.find("learned rows of 334 \"entity\" nodes"), std::string::npos) << rows.out;
+  const auto scores = troupe(
+      {"predict", (knowledge_folder / "family.json").string(), "--set", "dataset.path=" + store_,
+       "--set", "output=" + (scratch_.path() / "out").string(), "--model",
+       (scratch_.path() / "out" / "model.safetensors").string(), "--links", "test"});
+  EXPECT_EQ(scores.exit_code, 0) << scores.err;
+  EXPECT_NE(scores.out.find("scores of 141 triples, 1 column, in "), std::string::npos)
+      << scores.out;
+
   const auto rotate = run(command(
       "rotate", {"task.score.kind=rotate", "train.margin=3", "embedding.entity.init.scale=0.5",
                  "task.regularization.kind=none", "task.regularization.factor=0"}));

@@ -202,6 +202,69 @@ TEST_F(ProgramOutputs, IsolatedNodesHavePredictionsToo) {
   }
 }
 
+/// A model without layers compares rows as they are: features, and learned columns after them.
+TEST_F(ProgramOutputs, RowsWithoutLayersAreThoseOfTheRun) {
+  const std::string job =
+      " --set task.kind=unsupervised --set task.negatives.kind=triplet --set train.loss=bce "
+      "--set eval.metric=auc --set model.layers=0 "
+      "--set model.dropout=0 --set model.input_dropout=0 --set sample.fanout=[0] "
+      "--set embedding.node.dim=6 --set output=@/out ";
+  const std::string model = job + "--model @/out/model.safetensors ";
+  ASSERT_EQ(troupe("run %/quickstart.json --set train.epochs=2" + job).exit_code, 0);
+  const auto rows = array("out/predictions.npy");
+  ASSERT_EQ(rows.shape, (std::vector<std::size_t>{2708, 1433 + 6}));
+
+  const auto all = troupe("predict %/quickstart.json --nodes all" + model);
+  ASSERT_EQ(all.exit_code, 0) << all.err;
+  EXPECT_NE(all.out.find("rows of 2708 \"node\" nodes, 1439 columns"), std::string::npos)
+      << all.out;
+  for (const std::string file : {"predictions.npy", "node_ids.npy"}) {
+    EXPECT_TRUE(read("out/predict/" + file) == read("out/" + file)) << file;
+  }
+
+  write("nodes.txt", "2707\n0\n");
+  const auto learned = troupe(
+      "predict %/quickstart.json --learned --nodes @/nodes.txt --out @/learned "
+      "--set cluster.hosts=1 --set partition.parts=3" +
+      model);
+  ASSERT_EQ(learned.exit_code, 0) << learned.err;
+  EXPECT_NE(learned.out.find("learned rows of 2 \"node\" nodes, 6 columns"), std::string::npos);
+  const auto found = array("learned/predictions.npy").as<float>();
+  const auto expected = rows.as<float>();
+  ASSERT_EQ(found.size(), 12U);
+  for (std::size_t c = 0; c < 6; ++c) {
+    EXPECT_EQ(found[c], expected[2707 * 1439 + 1433 + c]);
+    EXPECT_EQ(found[6 + c], expected[1433 + c]);
+  }
+
+  const auto other = troupe("predict %/quickstart.json --nodes all --node-type paper" + model);
+  EXPECT_EQ(other.exit_code, 2);
+  EXPECT_NE(
+      other.err.find("--node-type: expected \"node\", found \"paper\"; others are not compared"),
+      std::string::npos)
+      << other.err;
+  const auto both = troupe("predict %/quickstart.json --nodes all --embeddings --learned" + model);
+  EXPECT_EQ(both.exit_code, 2);
+}
+
+/// Beside a model with layers the rows that it reads.
+TEST_F(ProgramOutputs, LearnedRowsOfAModelWithLayers) {
+  const std::string rows = "--set embedding.node.dim=4 ";
+  ASSERT_EQ(run(rows + "--set train.epochs=1").exit_code, 0);
+  expect_refused("--learned", 2, "--learned: expected a job with \"embedding\", found none");
+  const auto learned = predict(rows + "--learned --nodes all");
+  ASSERT_EQ(learned.exit_code, 0) << learned.err;
+  EXPECT_EQ(array("out/predict/predictions.npy").shape, (std::vector<std::size_t>{2708, 4}));
+  const auto values = array("out/predict/predictions.npy").as<float>();
+  EXPECT_GT(std::ranges::count_if(values, [](float value) { return value != 0; }), 2708 * 3);
+
+  std::filesystem::resize_file(scratch_.path() / "out" / "learned-1.bin", 100);
+  const auto torn = predict(rows + "--learned --nodes all --out @/torn");
+  EXPECT_NE(torn.exit_code, 0);
+  EXPECT_NE(torn.err.find("learned-1.bin"), std::string::npos) << torn.err;
+  EXPECT_FALSE(exists("torn"));
+}
+
 TEST_F(ProgramOutputs, AnOutputFolderHoldsNoPredictionsOfAnEarlierRun) {
   ASSERT_EQ(run("--set train.epochs=1").exit_code, 0);
   EXPECT_TRUE(exists("out/predictions.npy") && exists("out/node_ids.npy"));

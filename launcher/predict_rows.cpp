@@ -1,0 +1,147 @@
+#include "launcher/predict_rows.hpp"
+
+#include "launcher/simulated_cluster.hpp"
+#include "runtime/job/embedding_rules.hpp"
+#include "runtime/nn/catalog.hpp"
+#include "runtime/run/input_rows.hpp"
+#include "runtime/run/node_request.hpp"
+#include "runtime/run/outputs.hpp"
+#include "runtime/run/table_source.hpp"
+
+#include <fmt/format.h>
+#include <memory>
+#include <unistd.h>
+#include <utility>
+
+namespace troupe {
+namespace {
+
+/// The learned rows that belong to a model lie beside it.
+Result<std::shared_ptr<const TableSource>> rows_of(const SavedModel& model,
+                                                   const std::filesystem::path& file) {
+  const auto named = model.metadata.find(learned_rows_key);
+  if (named == model.metadata.end()) {
+    return Error(Errc::invalid_argument,
+                 fmt::format("{}: expected a model that names files of learned rows (\"{}\" in its "
+                             "metadata), as the job has \"embedding\", found none\ntry: "
+                             "model.safetensors of a run of this job",
+                             file.string(), learned_rows_key));
+  }
+  auto files = files_of_text(named->second);
+  if (!files) {
+    return std::move(files).error().with(file.string());
+  }
+  const auto folder = file.parent_path();
+  for (const auto& rows : *files) {
+    std::error_code error;
+    const auto size = std::filesystem::file_size(folder / rows.path, error);
+    if (error || size != rows.bytes) {
+      return Error(error ? Errc::not_found : Errc::data_corruption,
+                   fmt::format("{}: expected {} bytes of learned rows that belong to {}, found {}",
+                               (folder / rows.path).string(), rows.bytes, file.string(),
+                               error ? error.message() : fmt::to_string(size)));
+    }
+  }
+  std::shared_ptr<const TableSource> tables =
+      std::make_shared<const TableFiles>(folder, *std::move(files));
+  return tables;
+}
+
+}  // namespace
+
+Status read_setup(const Job& job, const std::filesystem::path& file, RunSetup& setup) {
+  TROUPE_ASSIGN_OR_RETURN(const auto model, nn::make_network(job.model));
+  TROUPE_ASSIGN_OR_RETURN(auto saved, read_model(file, model->layout(), model_metadata(job.model)));
+  if (!job.embedding.empty()) {
+    TROUPE_ASSIGN_OR_RETURN(setup.tables, rows_of(saved, file));
+  }
+  setup.parameters = std::move(saved.parameters);
+  return ok_status();
+}
+
+Status check_exact(const Job& job) {
+  if (job.sample.time.given()) {
+    return Error(
+        Errc::unimplemented,
+        "predict: expected a job without sample.time, found one: exact inference reads edges "
+        "of all times\ntry: predictions.npy of the run, which has the test seeds");
+  }
+  if (!job.infers_exactly()) {
+    return Error(Errc::unimplemented,
+                 "predict: expected a job without model.edge_features, found one: exact inference "
+                 "with features of edges is not built yet\ntry: predictions.npy of the run, which "
+                 "has the test seeds");
+  }
+  return ok_status();
+}
+
+Result<Matrix> read_input_rows(const PreparedRun& run, const RunSetup& setup, InputColumns columns,
+                               const SeedList& nodes) {
+  const auto& of_type = run.store.info().node_types[raw(nodes.node_type)];
+  InputRows wanted{.type = nodes.node_type,
+                   .features = RowDecoder::plain(0),
+                   .learned_cols = embedding_cols(run.job, of_type),
+                   .tables = setup.tables.get()};
+  if (columns == InputColumns::all && of_type.features) {
+    TROUPE_ASSIGN_OR_RETURN(wanted.features,
+                            RowDecoder::create(of_type, run.job.features.normalize));
+  }
+  return input_rows(run.store, wanted, nodes);
+}
+
+Result<RunResult> infer(const PreparedRun& run, RunSetup setup, InferenceTask task) {
+  auto progress = std::make_shared<Progress>(
+      Progress::Options{.terminal = isatty(STDOUT_FILENO) == 1, .metric = run.job.eval.metric});
+  ClusterHooks hooks;
+  hooks.inference = std::move(task);
+  hooks.say = [progress](const std::string& text) { progress->note(text); };
+  hooks.on_infer = [progress](const InferenceReport& report) { progress->infer(report); };
+  TROUPE_ASSIGN_OR_RETURN(auto cluster,
+                          SimulatedCluster::create(run.job, run.store, std::move(hooks)));
+  auto result = cluster->run(std::move(setup));
+  cluster.reset();
+  progress.reset();  // with its live line, before other lines
+  return result;
+}
+
+Result<SeedList> nodes_of(const PreparedRun& run, const PredictArguments& arguments,
+                          NodeTypeId type, const SayLine& say) {
+  TROUPE_ASSIGN_OR_RETURN(auto found, find_nodes(run.store, {.sources = arguments.nodes,
+                                                             .split = run.job.dataset.split,
+                                                             .node_type = type}));
+  if (found.repeats > 0) {
+    say(fmt::format("{} of the ids were given before and are written once", found.repeats));
+  }
+  return std::move(found.nodes);
+}
+
+Result<std::shared_ptr<const Matrix>> compared_rows(const PreparedRun& run,
+                                                    const PredictArguments& arguments,
+                                                    SeedList nodes) {
+  RunSetup setup;
+  TROUPE_RETURN_IF_ERROR(read_setup(run.job, arguments.model, setup));
+  if (run.job.model.layers == 0) {
+    TROUPE_ASSIGN_OR_RETURN(auto rows, read_input_rows(run, setup, InputColumns::all, nodes));
+    return std::make_shared<const Matrix>(std::move(rows));
+  }
+  const auto list = std::make_shared<const SeedList>(std::move(nodes));
+  TROUPE_ASSIGN_OR_RETURN(auto result, infer(run, std::move(setup), InferenceTask{list, false}));
+  return std::move(result.outputs);
+}
+
+Status check_compared(const PreparedRun& run, const PredictArguments& arguments,
+                      const char* option) {
+  if (arguments.embeddings || arguments.learned || !arguments.node_type.empty()) {
+    return Error(Errc::invalid_argument,
+                 fmt::format("{}: expected none of --embeddings, --learned and --node-type, which "
+                             "are of rows of nodes",
+                             option));
+  }
+  return run.job.model.layers == 0 ? ok_status() : check_exact(run.job);
+}
+
+std::filesystem::path folder_of_predictions(const Job& job, const PredictArguments& arguments) {
+  return arguments.out.empty() ? job.output / "predict" : arguments.out;
+}
+
+}  // namespace troupe

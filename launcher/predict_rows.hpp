@@ -1,0 +1,55 @@
+#pragma once
+/// \file predict_rows.hpp
+/// Rows of nodes with a trained model, for `troupe predict`: inferred by its layers, or as it reads them.
+#include "launcher/commands.hpp"
+#include "launcher/prepare_run.hpp"
+#include "launcher/simulated_cluster.hpp"
+#include "runtime/base/matrix.hpp"
+#include "runtime/base/result.hpp"
+#include "runtime/job/job.hpp"
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+
+namespace troupe {
+
+/// Parameters of a saved model, and its learned rows, which lie beside it.
+/// \errors as read_model(); invalid_argument, not_found, data_corruption: the files of learned rows
+Status read_setup(const Job& job, const std::filesystem::path& file, RunSetup& setup);
+
+/// \errors unimplemented: a job whose model is not inferred exactly
+Status check_exact(const Job& job);
+
+enum class InputColumns : std::uint8_t { all, learned };
+/// Rows as the model reads them, features before learned columns. \errors as input_rows()
+Result<Matrix> read_input_rows(const PreparedRun& run, const RunSetup& setup, InputColumns columns,
+                               const SeedList& nodes);
+
+/// Outputs of nodes by exact inference on the job's cluster, with its progress. \errors those of a run
+Result<RunResult> infer(const PreparedRun& run, RunSetup setup, InferenceTask task);
+
+using SayLine = std::function<void(const std::string&)>;
+
+/// The nodes that are asked for. \errors as find_nodes()
+Result<SeedList> nodes_of(const PreparedRun& run, const PredictArguments& arguments,
+                          NodeTypeId type, const SayLine& say);
+
+/// Rows of nodes as a decoder compares them: outputs of the last layer, or without layers what the model reads.
+Result<std::shared_ptr<const Matrix>> compared_rows(const PreparedRun& run,
+                                                    const PredictArguments& arguments,
+                                                    SeedList nodes);
+/// \errors invalid_argument: options that are of nodes alone; those of check_exact()
+Status check_compared(const PreparedRun& run, const PredictArguments& arguments,
+                      const char* option);
+
+/// Writes what the decoder makes of pairs of nodes: `troupe predict --links`.
+Status predict_links(const PreparedRun& run, const PredictArguments& arguments, const SayLine& say);
+/// Writes the nodes that it scores highest with each of some: `troupe predict --top`.
+Status predict_top(const PreparedRun& run, const PredictArguments& arguments, const SayLine& say);
+
+std::filesystem::path folder_of_predictions(const Job& job, const PredictArguments& arguments);
+
+}  // namespace troupe
