@@ -68,6 +68,9 @@ Status write_links(const fs::path& folder, const BatchLinks& links) {
   TROUPE_RETURN_IF_ERROR(write_array(folder / "negative_sources.npy", links.negative_sources));
   TROUPE_RETURN_IF_ERROR(
       write_array(folder / "negative_destinations.npy", links.negative_destinations));
+  if (!links.candidates.empty()) {
+    TROUPE_RETURN_IF_ERROR(write_array(folder / "candidates.npy", links.candidates));
+  }
   if (!links.labels.empty()) {
     TROUPE_RETURN_IF_ERROR(write_array(folder / "link_labels.npy", links.labels));
   }

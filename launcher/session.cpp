@@ -3,6 +3,8 @@
 #include "launcher/seconds.hpp"
 #include "launcher/session_state.hpp"
 #include "runtime/base/even_share.hpp"
+#include "runtime/job/knowledge_rules.hpp"
+#include "runtime/job/link_rules.hpp"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -154,6 +156,14 @@ std::uint64_t Session::seed() const {
 }
 std::uint32_t Session::epochs() const {
   return state_->run->job.train.epochs;
+}
+std::optional<TripleFacts> Session::triples() const {
+  const auto& job = state_->run->job;
+  const auto* links = training_links(job, graph());
+  if (!job.task.knowledge() || links == nullptr) {
+    return std::nullopt;
+  }
+  return TripleFacts{links->relations, shared_candidates(job).chunks};
 }
 std::uint32_t Session::first_epoch() const {
   return state_->run->resume ? state_->run->resume->training.epoch : 0;

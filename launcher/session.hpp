@@ -14,6 +14,7 @@
 #include "runtime/graph/graph_info.hpp"
 #include "runtime/graph/store.hpp"
 #include "runtime/sample/edge_lookup.hpp"
+#include "runtime/sample/knowledge/chunk_candidates.hpp"
 
 #include <chrono>
 #include <cstddef>
@@ -21,6 +22,7 @@
 #include <functional>
 #include <iterator>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -80,6 +82,12 @@ class EpochRange;
 class Embedding;
 class SessionDevice;
 
+/// What batches of triples are made of.
+struct TripleFacts {
+  std::uint64_t relations = 0;  ///< labels of the links are numbers below it
+  ChunkOptions chunks;  ///< BatchLinks::candidates, in the place of the end of replaced_in(key)
+};
+
 /// One rank's view of a run, for a user's own trainer.
 /// Lifecycle:  `run_ranks` makes one per rank and ends it after the rank's function has returned
 /// Threads:    only the thread that `run_ranks` calls the function on
@@ -121,6 +129,8 @@ class Session {
   std::uint64_t classes() const;  ///< classes, or columns of targets, of the seeds' type; 0: none
   std::uint64_t seed() const;     ///< of the job; for initial weights and the like
   std::uint32_t epochs() const;   ///< train.epochs of the job
+  /// Of a job of triples (`task.kind` "knowledge").
+  std::optional<TripleFacts> triples() const;
   /// This rank's even share of the nodes of one role: in order of original ids, one range per rank.
   /// \param role  "train", "val" or "test"
   /// \errors not_found: the split has no such role; "train" is empty instead

@@ -1,5 +1,6 @@
 #include "python/batch.hpp"
 
+#include "runtime/sample/knowledge/chunk_candidates.hpp"
 #include "runtime/sample/walks/walk_pairs.hpp"
 
 #include <fmt/format.h>
@@ -75,6 +76,10 @@ py::object links(const BatchView& view) {
     return py::none();
   }
   using namespace py::literals;
+  py::object replaced = py::none();
+  if (!links->candidates.empty()) {
+    replaced = py::str(replaced_in(view.sampled().key) == ReplacedEnd::tail ? "tail" : "head");
+  }
   return py::dict("edge_type"_a = raw(links->edge_type), "source_type"_a = raw(links->source_type),
                   "destination_type"_a = raw(links->destination_type),
                   "sources"_a = view.array(links->sources),
@@ -82,7 +87,9 @@ py::object links(const BatchView& view) {
                   "negative_sources"_a = view.array(links->negative_sources),
                   "negative_destinations"_a = view.array(links->negative_destinations),
                   "labels"_a = view.optional(links->labels, links->sources.size()),
-                  "times"_a = view.optional(links->times, links->sources.size()));
+                  "times"_a = view.optional(links->times, links->sources.size()),
+                  "candidates"_a = view.optional(links->candidates, links->sources.size()),
+                  "replaced"_a = replaced);
 }
 
 py::object walks(const BatchView& view) {

@@ -464,6 +464,15 @@ void bind_facts(Binding& type) {
       .def_property_readonly("classes", [](const Handle& h) { return h.get().classes(); })
       .def_property_readonly("seed", [](const Handle& h) { return h.get().seed(); })
       .def_property_readonly("epochs", [](const Handle& h) { return h.get().epochs(); })
+      .def_property_readonly("triples",
+                             [](const Handle& h) -> py::object {
+                               const auto facts = h.get().triples();
+                               if (!facts) {
+                                 return py::none();
+                               }
+                               return py::make_tuple(facts->relations, facts->chunks.triples,
+                                                     facts->chunks.negatives);
+                             })
       .def_property_readonly("first_epoch", [](const Handle& h) { return h.get().first_epoch(); })
       .def_property_readonly("steps_per_epoch",
                              [](const Handle& h) { return h.get().steps_per_epoch(); })

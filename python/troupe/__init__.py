@@ -24,10 +24,10 @@ from troupe._errors import Cancelled, Error
 from troupe._run import run
 from troupe._save_pyg import save_pyg
 from troupe._seeded import seeded
-from troupe._session import EdgeType, Graph, LinkSeeds, NodeType, Rows, Seeds, Session
+from troupe._session import EdgeType, Graph, LinkSeeds, NodeType, Rows, Seeds, Session, Triples
 from troupe._tensor import Tensor
 
 __all__ = [
     "Array", "Batch", "Block", "Cancelled", "DeviceArray", "EdgeType", "Edges", "Embedding", "Error", "Graph", "LinkSeeds",
-    "Links", "NodeType", "Nodes", "Rows", "Seeds", "Session", "Tensor", "Walks", "run", "save_pyg", "seeded",
+    "Links", "NodeType", "Nodes", "Rows", "Seeds", "Session", "Tensor", "Triples", "Walks", "run", "save_pyg", "seeded",
 ]  # fmt: skip

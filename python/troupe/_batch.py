@@ -31,6 +31,10 @@ class Links(typing.NamedTuple):
     negative_destinations: Array  # as negative_sources
     labels: typing.Optional[Array]  # [positives] float32
     times: typing.Optional[Array]  # [positives] int64
+    # Of triples, whose relations are `labels`, in the place of negatives: places of nodes that all triples of a chunk are
+    # compared with, [chunks * candidates of each] int32 (Session.triples), in the place of their "tail" or "head".
+    candidates: typing.Optional[Array] = None
+    replaced: typing.Optional[str] = None
 
 
 class Walks:
@@ -259,7 +263,7 @@ class Batch:
         facts = self._view.links
         if facts is None:
             return None
-        return Links(**{name: value if isinstance(value, int) else array_of(value) for name, value in facts.items()})
+        return Links(**{name: value if isinstance(value, (int, str)) else array_of(value) for name, value in facts.items()})
 
     @functools.cached_property
     def walks(self) -> typing.Optional[Walks]:

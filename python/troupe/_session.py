@@ -75,6 +75,14 @@ class Seeds(typing.NamedTuple):
     times: typing.Optional[Array]  # [seeds] int64
 
 
+class Triples(typing.NamedTuple):
+    """What batches of triples are made of: links whose labels are relations."""
+
+    relations: int  # labels are below it
+    chunk: int  # triples that share candidates; the last ones of a batch may be fewer
+    candidates: int  # of each chunk
+
+
 class LinkSeeds(typing.NamedTuple):
     """Links of a split."""
 
@@ -142,6 +150,8 @@ class Session:
         self.classes: int = handle.classes  # or columns of targets; 0: none
         self.seed: int = handle.seed  # of the job
         self.epochs: int = handle.epochs  # train.epochs of the job
+        triples = handle.triples
+        self.triples: typing.Optional[Triples] = triples and Triples(*triples)  # where task.kind is "knowledge"
         self.first_epoch: int = handle.first_epoch  # with which a resumed run continues; else 0
         self.steps_per_epoch: int = handle.steps_per_epoch
         self.graph = Graph(handle.graph())

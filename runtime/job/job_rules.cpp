@@ -6,6 +6,7 @@
 #include "runtime/job/embedding_rules.hpp"
 #include "runtime/job/fanout.hpp"
 #include "runtime/job/graph_types.hpp"
+#include "runtime/job/knowledge_rules.hpp"
 #include "runtime/job/layerless_rules.hpp"
 #include "runtime/job/layout.hpp"
 #include "runtime/job/link_encryption.hpp"
@@ -536,8 +537,7 @@ std::vector<JobProblem> check_against_graph(const Job& job, const GraphInfo& gra
     }
     check_normalized_columns(job, graph, problems);
     if (job.task.knowledge()) {
-      problems.add({"/task/kind", "another kind where a program trains, or takes batches",
-                    "\"knowledge\", which is not built yet for it", "`troupe run JOB` trains it"});
+      check_triples(job, graph, problems);
     }
     return std::move(problems).take();
   }

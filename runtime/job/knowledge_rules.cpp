@@ -93,23 +93,38 @@ void check_knowledge_keys(const Job& job, ProblemList& problems) {
   }
 }
 
-void check_knowledge_graph(const Job& job, const GraphInfo& graph, ProblemList& problems) {
+bool check_triples(const Job& job, const GraphInfo& graph, ProblemList& problems) {
   const auto* links = training_links(job, graph);
+  if (links == nullptr) {
+    return false;  // check_links() says so
+  }
   const auto& edges = graph.edge_types[raw(links->edge_type)];
-  const auto& type = graph.node_types[raw(edges.source)];
   if (edges.source != edges.destination) {
     problems.add({"/dataset/split", "triples whose ends are of one node type",
-                  fmt::format("\"{}\" and \"{}\", which are not built yet", type.name,
+                  fmt::format("\"{}\" and \"{}\", which are not built yet",
+                              graph.node_types[raw(edges.source)].name,
                               graph.node_types[raw(edges.destination)].name),
                   "import the graph with one node type"});
+    return false;
+  }
+  if (links->relations == 0) {
+    problems.add({"/dataset/split", "triples, links whose labels are relations", "links without",
+                  "import the triples again, with --relations one"});
+  }
+  return true;
+}
+
+void check_knowledge_graph(const Job& job, const GraphInfo& graph, ProblemList& problems) {
+  if (!check_triples(job, graph, problems)) {
     return;
   }
-  if (links->relations == 0 || links->relations > most_dense_relations) {
+  const auto* links = training_links(job, graph);
+  const auto& type = graph.node_types[raw(graph.edge_types[raw(links->edge_type)].source)];
+  if (links->relations > most_dense_relations) {
     problems.add(
         {"/dataset/split",
          fmt::format("triples of 1 to {} relations; more are not built yet", most_dense_relations),
-         fmt::format("{}", links->relations),
-         links->relations == 0 ? "import the triples again, with --relations one" : ""});
+         fmt::format("{}", links->relations), ""});
   }
   if (type.count > std::uint64_t{1} << 24) {
     problems.add({"/dataset/path", "at most 2^24 entities; more are not built yet",

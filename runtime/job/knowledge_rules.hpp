@@ -21,7 +21,10 @@ inline constexpr std::uint64_t most_dense_relations = 16384;
 std::string default_knowledge_loss(const TaskJob& task);
 
 void check_knowledge_keys(const Job& job, ProblemList& problems);
-/// \requires task.knowledge(); check_links() found nothing
+/// What batches of triples need of the graph, whoever trains with them.
+/// \returns whether their ends are of one type, and there are some
+bool check_triples(const Job& job, const GraphInfo& graph, ProblemList& problems);
+/// And what the built-in trainer needs besides. \requires task.knowledge(); check_links() found nothing
 void check_knowledge_graph(const Job& job, const GraphInfo& graph, ProblemList& problems);
 /// Model and numbers of relations. \requires training_links()
 void fit_knowledge_to_graph(Job& job, const GraphInfo& graph);

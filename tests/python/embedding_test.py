@@ -68,6 +68,68 @@ class Calls(support.Scratch):
         self.run_job(train, train__epochs=1, **TABLE)
 
 
+class Triples(support.Scratch):
+    """A knowledge graph with a score of the program's own."""
+
+    def words(self, name, **changes):
+        settings = {"dataset.path": self.path("store"), "output": self.path(name)}
+        settings.update({key.replace("__", "."): value for key, value in changes.items()})
+        job, program = (os.path.join(EXAMPLES, file) for file in ("triples.json", "train_triples.py"))
+        return [PROGRAM, "run", job, *with_settings(settings), "--", support.sys.executable, "-B", program]
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        family = os.path.join(support.SOURCE, "examples", "knowledge", "family")
+        store = os.path.join(cls.folder, "store")
+        made = run_words(PROGRAM, "import", "--from", "triples", "--relations", "one", family, store)
+        assert made.returncode == 0, made.stderr
+
+    def test_learn_the_same_rows_in_one_process_and_two(self):
+        first = run_words(*self.words("simulate"))
+        self.assertEqual(first.returncode, 0, first.stdout + first.stderr)
+        self.assertGreater(float(line_of(first.stdout, "test mrr").split()[-1]), 0.4)
+        other = run_words(*self.words("local", cluster__launch="local", partition__parts=3))
+        self.assertEqual(other.returncode, 0, other.stdout + other.stderr)
+        for word in ("batches", "rows", "test mrr"):
+            self.assertEqual(line_of(first.stdout, word), line_of(other.stdout, word))
+
+    def test_batches_are_those_of_the_built_in_trainer(self):
+        built_in = self.words("built_in", train__epochs=2)
+        built_in = run_words(*built_in[: built_in.index("--")])
+        self.assertEqual(built_in.returncode, 0, built_in.stdout + built_in.stderr)
+        replaced = []
+
+        def train(session):
+            facts = session.triples
+            self.assertEqual(facts, (session.triples.relations, 64, 64))
+            for e in range(session.epochs):
+                for batch in session.epoch(e):
+                    links = batch.links
+                    chunks = -(-batch.seeds // facts.chunk)
+                    self.assertEqual(links.candidates.reshape(-1, facts.candidates).shape, (chunks, 64))
+                    self.assertLess(links.candidates.max(), len(batch.nodes))
+                    self.assertTrue(((links.labels >= 0) & (links.labels < facts.relations)).all())
+                    self.assertEqual(len(links.negative_sources), 0)
+                    self.assertEqual(links.replaced, "tail" if (batch.epoch + batch.number) % 2 == 0 else "head")
+                    replaced.append(links.replaced)
+                    session.end_step()
+
+        output = self.path("own")
+        changes = {"dataset__path": self.path("store"), "train__epochs": 2, "output": output}
+        self.run_job(train, os.path.join(EXAMPLES, "triples.json"), **changes)
+        with open(os.path.join(output, "report.json")) as file:
+            batches = json.load(file)["digests"]["batches"]
+        self.assertIn(batches, line_of(built_in.stdout, "batches"))
+        self.assertEqual(set(replaced), {"tail", "head"})
+
+    def test_other_jobs_have_none(self):
+        def train(session):
+            self.assertIsNone(session.triples)
+
+        self.run_job(train, train__epochs=1)
+
+
 class Example(support.Scratch):
     """amazon_computers from learned rows alone."""
 

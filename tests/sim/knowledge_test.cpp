@@ -1,4 +1,7 @@
 // Knowledge graphs: whatever the layout, the same batches, rows, relations and ranks.
+#include "launcher/prepare_store.hpp"
+#include "launcher/read_job.hpp"
+#include "launcher/session_cluster.hpp"
 #include "runtime/base/philox.hpp"
 #include "runtime/data/stream_store.hpp"
 #include "runtime/data/triples_import.hpp"
@@ -91,6 +94,36 @@ class KnowledgeRun : public ::testing::Test {
 
   testing::ScratchFolder scratch_;
 };
+
+/// A program of a user's own gets the triples and candidates of the built-in trainer.
+TEST_F(KnowledgeRun, OfAProgramHasTheSameBatches) {
+  const Settings way{"cluster.hosts=2", "partition.parts=3"};
+  ASSERT_OK_AND_ASSIGN(const auto built_in, run(way));
+  ASSERT_OK_AND_ASSIGN(auto read, reading(way));
+  ASSERT_OK_AND_ASSIGN(const auto store, prepare_store(read.job, [](const std::string&) {}));
+  ASSERT_TRUE(fit_to_graph_or_print(read.job, store.info(), JobTrainer::own));
+  ASSERT_OK_AND_ASSIGN(auto cluster, SessionCluster::create(read.job, store, {}));
+  cluster->start([](Session& session) -> Status {
+    const auto facts = session.triples();
+    EXPECT_TRUE(facts);
+    EXPECT_GT(facts->relations, 1U);
+    EXPECT_EQ(facts->chunks.triples, 64U);
+    EXPECT_EQ(facts->chunks.negatives, 32U);
+    for (std::uint32_t e = 0; e < session.epochs(); ++e) {
+      for (const Batch& batch : session.epoch(e)) {
+        const auto& links = *batch.sampled->links;
+        EXPECT_EQ(links.candidates.size(), facts->chunks.chunks_of(links.sources.size()) * 32);
+        EXPECT_EQ(links.labels.size(), links.sources.size());
+        EXPECT_TRUE(links.negative_sources.empty());
+        TROUPE_RETURN_IF_ERROR(session.end_step());
+      }
+    }
+    return session.status();
+  });
+  const auto ran = cluster->wait();
+  ASSERT_OK(ran.status);
+  EXPECT_EQ(to_string(ran.batches), to_string(*built_in.batches));
+}
 
 TEST_F(KnowledgeRun, IsTheSameInAllLayouts) {
   expect_same_in_all_layouts({});
