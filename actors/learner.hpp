@@ -61,8 +61,8 @@ struct ScoreBatch {
 };
 struct Scored {
   std::shared_ptr<const Matrix> outputs;
-  LinkWeights weights =
-      {};  ///< Of links with queries (TaskOptions::rank_all): what holders rank them with
+  /// Of links with queries (TaskOptions::rank_all): what holders rank them with.
+  LinkWeights weights = {};
 };
 /// Completes a state of training with parameters, optimizer and the best epoch's parameters.
 struct TakeSnapshot {

@@ -96,18 +96,20 @@ void add_predict(CLI::App& app, PredictArguments& arguments, std::optional<ExitC
                     "the inputs of the model's last layer instead of the logits");
   predict->add_flag("--learned", arguments.learned,
                     "the rows of the nodes that the job's embedding trains instead");
-  predict
-      ->add_option(
-          "--links", arguments.links,
-          "scores, or logits of classes, of pairs in the place of nodes: train, val, test, or a "
-          "file of original ids, [n, 2], of triples [n, 3]: head, relation, tail")
-      ->type_name("ROLE|FILE")
-      ->excludes(nodes);
+  auto* links =
+      predict
+          ->add_option("--links", arguments.links,
+                       "scores, or logits of classes, of pairs in the place of nodes: train, val, "
+                       "test, or a "
+                       "file of original ids, [n, 2], of triples [n, 3]: head, relation, tail")
+          ->type_name("ROLE|FILE")
+          ->excludes(nodes);
   predict
       ->add_option("--top", arguments.top,
-                   "the so many nodes that score highest as destinations of each of the --nodes")
+                   "the K nodes that score highest as destinations of each of the --nodes")
       ->check(CLI::Range(1U, 1'000'000U))
-      ->type_name("K");
+      ->type_name("K")
+      ->excludes(links);
   predict
       ->add_option("--leave-out", arguments.leave_out,
                    "links that --top does not name: train, val, test, or none")

@@ -55,7 +55,7 @@ Status check_launch(const Job& job, const Say& say) {
 
 /// Rows that no layer has made: what models without layers compare, or with --learned the learned columns alone.
 bool wants_input_rows(const Job& job, const PredictArguments& arguments) {
-  return arguments.learned || job.model.layers == 0 || job.task.knowledge();
+  return arguments.learned || job.model.layers == 0;
 }
 
 Status check_input_rows(const Job& job, const PredictArguments& arguments) {

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <limits>
 #include <memory>
 #include <unordered_map>
 #include <utility>
@@ -109,7 +110,14 @@ Status predict_top(const PreparedRun& run, const PredictArguments& arguments, co
   TROUPE_RETURN_IF_ERROR(check_task(job));
   TROUPE_ASSIGN_OR_RETURN(const auto edge_type,
                           learned_edge_type(graph, *train, arguments.edge_type));
-  const auto types = end_types_of(graph, {.edge_type = edge_type, .pairs_of = train->pairs_of});
+  const auto types = learned_end_types(graph, job, *train, edge_type);
+  const auto& destination = graph.node_types[raw(types.destination)];
+  if (destination.count > std::numeric_limits<std::uint32_t>::max()) {
+    return Error(Errc::unimplemented,
+                 fmt::format("--top: expected fewer than 2^32 nodes to choose from, found {}; more "
+                             "are not built yet",
+                             destination.count));
+  }
   const bool one_type = types.source == types.destination;
   TROUPE_ASSIGN_OR_RETURN(const auto sources, nodes_of(run, arguments, types.source, say));
   TROUPE_ASSIGN_OR_RETURN(auto found, find_nodes(run.store, {.sources = {"all"},
@@ -139,8 +147,7 @@ Status predict_top(const PreparedRun& run, const PredictArguments& arguments, co
   TROUPE_RETURN_IF_ERROR(
       write_top_predictions(folder, sources.original, top.rows, top.scores.view()));
   say(fmt::format("the {} best of {} \"{}\" nodes for each of {} \"{}\" nodes, in {}",
-                  arguments.top, destinations->rows(),
-                  graph.node_types[raw(types.destination)].name, sources.original.size(),
+                  arguments.top, destinations->rows(), destination.name, sources.original.size(),
                   graph.node_types[raw(types.source)].name, (folder / "partners.npy").string()));
   return ok_status();
 }

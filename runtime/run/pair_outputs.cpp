@@ -106,6 +106,15 @@ Result<EdgeTypeId> learned_edge_type(const GraphInfo& graph, const SplitInfo::Li
                            fmt::join(names, " or "), name));
 }
 
+EndTypes learned_end_types(const GraphInfo& graph, const Job& job, const SplitInfo::LinkRole& train,
+                           EdgeTypeId edge_type) {
+  SplitInfo::LinkRole of_type{.edge_type = edge_type};
+  if (!job.task.walk.all_pairs) {
+    of_type.pairs_of = train.pairs_of;
+  }
+  return end_types_of(graph, of_type);
+}
+
 Result<AskedPairs> asked_pairs(const PartitionedStore& store, const Job& job,
                                const std::string& from, const std::string& edge_type) {
   const auto& graph = store.info();
@@ -117,11 +126,7 @@ Result<AskedPairs> asked_pairs(const PartitionedStore& store, const Job& job,
   }
   AskedPairs pairs;
   TROUPE_ASSIGN_OR_RETURN(pairs.edge_type, learned_edge_type(graph, *train, edge_type));
-  SplitInfo::LinkRole of_pairs{.edge_type = pairs.edge_type};
-  if (!job.task.walk.all_pairs) {
-    of_pairs.pairs_of = train->pairs_of;
-  }
-  pairs.types = end_types_of(graph, of_pairs);
+  pairs.types = learned_end_types(graph, job, *train, pairs.edge_type);
   const bool triples = job.task.knowledge();
   if (from != "train" && from != "val" && from != "test") {
     TROUPE_RETURN_IF_ERROR(take_file(graph, from, triples ? train->relations : 0, pairs));

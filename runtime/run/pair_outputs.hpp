@@ -32,6 +32,11 @@ struct AskedPairs {
 Result<EdgeTypeId> learned_edge_type(const GraphInfo& graph, const SplitInfo::LinkRole& train,
                                      const std::string& name);
 
+/// Types of the ends that its decoder compares: those that the edge type joins, of pairs on walks the seeds' type unless
+/// they are of all types.
+EndTypes learned_end_types(const GraphInfo& graph, const Job& job, const SplitInfo::LinkRole& train,
+                           EdgeTypeId edge_type);
+
 /// \param from  "train", "val" or "test" of the job's split, or a file of original ids: [pairs, 2], of a knowledge
 ///   graph [pairs, 3] as head, relation, tail (.npy of integers, or text)
 /// \param edge_type  that the pairs count as ones of, for learned_edge_type()

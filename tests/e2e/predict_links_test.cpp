@@ -204,6 +204,7 @@ TEST_F(PredictLinks, SaysWhatItCannotAnswer) {
             "--edge-type: expected \"likes\", whose links are learned, found \"rev_likes\""},
            {{"--links", "test", "--learned"}, "--links: expected none of --embeddings"},
            {{"--links", "test", "--nodes", "all"}, "--nodes"},
+           {{"--links", "test", "--top", "3"}, "--top"},
            {{"--nodes", "all", "--top", "3"},
             "--top: expected a decoder with one score, found 3 classes"}}) {
     const auto refused = predict(task, more);
