@@ -141,7 +141,9 @@ Status write_predictions(const fs::path& dir, std::span<const OriginalId> node_i
   for (const auto row : rows) {
     ids.push_back(static_cast<std::int64_t>(raw(node_ids[row])));
   }
-  TROUPE_RETURN_IF_ERROR(remove_predictions(dir));  // not to be seen beside other ids
+  for (const char* name : {"predictions.npy", "links.npy", "partners.npy"}) {
+    TROUPE_RETURN_IF_ERROR(remove_file(dir / name));  // not to be seen beside other ids
+  }
   const std::array<std::uint64_t, 1> ids_shape{ids.size()};
   const auto ids_header = npy_header({'i', 8}, ids_shape);
   const std::array ids_pieces{bytes_of(ids_header), std::as_bytes(std::span(std::as_const(ids)))};
