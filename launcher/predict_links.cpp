@@ -1,12 +1,12 @@
 #include "launcher/predict_rows.hpp"
 #include "runtime/nn/catalog.hpp"
 #include "runtime/nn/number_losses.hpp"
+#include "runtime/run/original_rows.hpp"
 #include "runtime/run/outputs.hpp"
 #include "runtime/run/pair_outputs.hpp"
 
 #include <fmt/format.h>
 #include <memory>
-#include <span>
 #include <utility>
 #include <vector>
 
@@ -25,27 +25,26 @@ struct Sides {
   }
 };
 
-Result<Sides> sides_of(const PreparedRun& run, const PredictArguments& arguments,
-                       const AskedPairs& pairs) {
+Result<Sides> sides_of(const PreparedRun& run, const RunSetup& setup, const AskedPairs& pairs) {
   Sides sides;
-  const auto& types = pairs.types;
-  if (types.source == types.destination) {
+  const auto& ends = pairs.type.ends;
+  if (ends.source == ends.destination) {
     auto both = pairs.sources;
     both.insert(both.end(), pairs.destinations.begin(), pairs.destinations.end());
-    TROUPE_ASSIGN_OR_RETURN(auto ends, distinct_ends(run.store, types.source, both));
-    const auto middle = ends.places.begin() + static_cast<std::ptrdiff_t>(pairs.sources.size());
-    sides.of.assign(ends.places.begin(), middle);
-    sides.to.assign(middle, ends.places.end());
-    TROUPE_ASSIGN_OR_RETURN(sides.sources, compared_rows(run, arguments, std::move(ends.nodes)));
+    TROUPE_ASSIGN_OR_RETURN(auto nodes, distinct_nodes(run.store, ends.source, both));
+    const auto middle = nodes.places.begin() + static_cast<std::ptrdiff_t>(pairs.sources.size());
+    sides.of.assign(nodes.places.begin(), middle);
+    sides.to.assign(middle, nodes.places.end());
+    TROUPE_ASSIGN_OR_RETURN(sides.sources, compared_rows(run, setup, std::move(nodes.nodes)));
     sides.destinations = sides.sources;
     return sides;
   }
-  TROUPE_ASSIGN_OR_RETURN(auto from, distinct_ends(run.store, types.source, pairs.sources));
-  TROUPE_ASSIGN_OR_RETURN(auto to, distinct_ends(run.store, types.destination, pairs.destinations));
-  sides.of = std::move(from.places);
-  sides.to = std::move(to.places);
-  TROUPE_ASSIGN_OR_RETURN(sides.sources, compared_rows(run, arguments, std::move(from.nodes)));
-  TROUPE_ASSIGN_OR_RETURN(sides.destinations, compared_rows(run, arguments, std::move(to.nodes)));
+  TROUPE_ASSIGN_OR_RETURN(auto from, distinct_nodes(run.store, ends.source, pairs.sources));
+  TROUPE_ASSIGN_OR_RETURN(auto to, distinct_nodes(run.store, ends.destination, pairs.destinations));
+  sides.of.assign(from.places.begin(), from.places.end());
+  sides.to.assign(to.places.begin(), to.places.end());
+  TROUPE_ASSIGN_OR_RETURN(sides.sources, compared_rows(run, setup, std::move(from.nodes)));
+  TROUPE_ASSIGN_OR_RETURN(sides.destinations, compared_rows(run, setup, std::move(to.nodes)));
   return sides;
 }
 
@@ -64,15 +63,15 @@ Status predict_links(const PreparedRun& run, const PredictArguments& arguments,
   TROUPE_RETURN_IF_ERROR(check_compared(run, arguments, "--links"));
   TROUPE_ASSIGN_OR_RETURN(const auto pairs,
                           asked_pairs(run.store, job, arguments.links, arguments.edge_type));
-  TROUPE_ASSIGN_OR_RETURN(const auto sides, sides_of(run, arguments, pairs));
+  RunSetup setup;
+  TROUPE_RETURN_IF_ERROR(read_setup(job, arguments.model, setup));
+  TROUPE_ASSIGN_OR_RETURN(const auto sides, sides_of(run, setup, pairs));
   TROUPE_ASSIGN_OR_RETURN(const auto network, nn::make_network(job.model));
-  TROUPE_ASSIGN_OR_RETURN(
-      const auto saved, read_model(arguments.model, network->layout(), model_metadata(job.model)));
   InlineExecutor executor;
   const Matrix outputs =
-      pair_outputs(executor, *network, saved.parameters, job.task, pairs, sides.rows());
+      pair_outputs(executor, *network, setup.parameters, job.task, pairs, sides.rows());
   const auto folder = folder_of_predictions(job, arguments);
-  TROUPE_RETURN_IF_ERROR(write_pair_predictions(folder, pairs, outputs.view()));
+  TROUPE_RETURN_IF_ERROR(write_pair_predictions(folder, ids_of(pairs), outputs.view()));
   say(fmt::format("{} of {} {}, {} column{}, in {}", name_of_outputs(job), outputs.rows(),
                   job.task.knowledge() ? "triples" : "links", outputs.cols(),
                   outputs.cols() == 1 ? "" : "s", (folder / "predictions.npy").string()));

@@ -115,17 +115,14 @@ Result<SeedList> nodes_of(const PreparedRun& run, const PredictArguments& argume
   return std::move(found.nodes);
 }
 
-Result<std::shared_ptr<const Matrix>> compared_rows(const PreparedRun& run,
-                                                    const PredictArguments& arguments,
+Result<std::shared_ptr<const Matrix>> compared_rows(const PreparedRun& run, const RunSetup& setup,
                                                     SeedList nodes) {
-  RunSetup setup;
-  TROUPE_RETURN_IF_ERROR(read_setup(run.job, arguments.model, setup));
   if (run.job.model.layers == 0) {
     TROUPE_ASSIGN_OR_RETURN(auto rows, read_input_rows(run, setup, InputColumns::all, nodes));
     return std::make_shared<const Matrix>(std::move(rows));
   }
   const auto list = std::make_shared<const SeedList>(std::move(nodes));
-  TROUPE_ASSIGN_OR_RETURN(auto result, infer(run, std::move(setup), InferenceTask{list, false}));
+  TROUPE_ASSIGN_OR_RETURN(auto result, infer(run, setup, InferenceTask{list, false}));
   return std::move(result.outputs);
 }
 

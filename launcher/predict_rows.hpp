@@ -38,8 +38,8 @@ Result<SeedList> nodes_of(const PreparedRun& run, const PredictArguments& argume
                           NodeTypeId type, const SayLine& say);
 
 /// Rows of nodes as a decoder compares them: outputs of the last layer, or without layers what the model reads.
-Result<std::shared_ptr<const Matrix>> compared_rows(const PreparedRun& run,
-                                                    const PredictArguments& arguments,
+/// \param setup  of read_setup()
+Result<std::shared_ptr<const Matrix>> compared_rows(const PreparedRun& run, const RunSetup& setup,
                                                     SeedList nodes);
 /// \errors invalid_argument: options that are of nodes alone; those of check_exact()
 Status check_compared(const PreparedRun& run, const PredictArguments& arguments,

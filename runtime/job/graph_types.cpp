@@ -2,7 +2,7 @@
 
 #include "runtime/job/embedding_rules.hpp"
 #include "runtime/job/link_rules.hpp"
-#include "runtime/job/walk_positives.hpp"
+#include "runtime/job/walk_rules.hpp"
 #include "runtime/nn/catalog.hpp"
 #include "runtime/nn/network_layers.hpp"
 

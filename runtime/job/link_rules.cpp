@@ -1,6 +1,6 @@
 #include "runtime/job/link_rules.hpp"
 
-#include "runtime/job/walk_positives.hpp"
+#include "runtime/job/walk_rules.hpp"
 
 #include <algorithm>
 #include <fmt/format.h>

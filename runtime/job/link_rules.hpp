@@ -27,11 +27,8 @@ std::map<EdgeTypeId, std::optional<EdgeTypeId>> reverse_types(const TaskJob& tas
                                                               const GraphInfo& graph,
                                                               const SplitInfo::LinkRole& links);
 
+using EndTypes = LinkEndTypes;
 /// Node types of the ends of links; of those of several edge types, of the first one's.
-struct EndTypes {
-  NodeTypeId source{};
-  NodeTypeId destination{};
-};
 EndTypes end_types_of(const GraphInfo& graph, const SplitInfo::LinkRole& links);
 
 /// Edge types of links, those of triples along several in the order of the relations.

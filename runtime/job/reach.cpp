@@ -6,6 +6,7 @@
 #include "runtime/job/link_rules.hpp"
 #include "runtime/job/subgraph_rules.hpp"
 #include "runtime/job/walk_positives.hpp"
+#include "runtime/job/walk_rules.hpp"
 #include "runtime/sample/batch_builder.hpp"
 #include "runtime/sample/choice/choices.hpp"
 
@@ -106,12 +107,8 @@ std::vector<std::uint64_t> seeds_of_links(const Job& job, const GraphInfo& graph
 
 std::vector<std::uint64_t> seeds_of_batch(const Job& job, const GraphInfo& graph,
                                           const SplitInfo::LinkRole& list) {
-  std::vector<EndTypes> turns;  // a batch is of one of them
-  if (list.pairs_of) {
-    for (const auto& ends : types_of_pairs(job, graph)) {
-      turns.push_back({ends.source, ends.destination});
-    }
-  }
+  auto turns = list.pairs_of ? types_of_pairs(job, graph)
+                             : std::vector<EndTypes>();  // a batch is of one of them
   if (turns.empty()) {
     for (const EdgeTypeId type : edge_types_of(list)) {
       SplitInfo::LinkRole of_type{.edge_type = type};

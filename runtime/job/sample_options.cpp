@@ -5,7 +5,6 @@
 #include "runtime/job/knowledge_rules.hpp"
 #include "runtime/job/link_rules.hpp"
 #include "runtime/job/subgraph_rules.hpp"
-#include "runtime/job/walk_positives.hpp"
 #include "runtime/job/walk_rules.hpp"
 
 namespace troupe {

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <fmt/format.h>
-#include <set>
 #include <string>
 
 namespace troupe {
@@ -78,39 +77,6 @@ Result<EdgeTypeId> walked_type(const Job& job, const GraphInfo& graph) {
 
 NodeTypeId type_of_pairs(const Job& job, const GraphInfo& graph, EdgeTypeId first_step) {
   return graph.edge_types[raw(first_step)].list_type(job.sample.edge_dir);
-}
-
-std::vector<LinkEndTypes> types_of_pairs(const Job& job, const GraphInfo& graph) {
-  const auto& walk = job.task.walk;
-  if (!job.task.from_walks || !walk.all_pairs) {
-    return {};
-  }
-  std::vector<const EdgeTypeInfo*> steps;
-  for (const auto& name : walk.along) {
-    const auto found = std::ranges::find(graph.edge_types, name, &EdgeTypeInfo::name);
-    if (found == graph.edge_types.end()) {
-      return {};
-    }
-    steps.push_back(&*found);
-  }
-  if (steps.empty() && graph.edge_types.size() == 1) {
-    steps.push_back(&graph.edge_types.front());
-  }
-  if (steps.empty()) {
-    return {};
-  }
-  std::vector<NodeTypeId> places{steps.front()->list_type(job.sample.edge_dir)};
-  for (std::uint32_t step = 0; step < walk.length; ++step) {
-    places.push_back(steps[step % steps.size()]->neighbour_type(job.sample.edge_dir));
-  }
-  std::set<LinkEndTypes> ends;
-  for (std::size_t center = 0; center < places.size(); ++center) {
-    for (std::size_t apart = 1; apart <= walk.window && center + apart < places.size(); ++apart) {
-      ends.insert({places[center], places[center + apart]});
-      ends.insert({places[center + apart], places[center]});
-    }
-  }
-  return {ends.begin(), ends.end()};
 }
 
 }  // namespace troupe

@@ -5,10 +5,8 @@
 #include "runtime/graph/graph_info.hpp"
 #include "runtime/job/job.hpp"
 #include "runtime/job/problems.hpp"
-#include "runtime/sample/links/link_options.hpp"
 
 #include <cstdint>
-#include <vector>
 
 namespace troupe {
 
@@ -28,9 +26,5 @@ Result<EdgeTypeId> walked_type(const Job& job, const GraphInfo& graph);
 
 /// The type that walks begin at, of which pairs are unless `task.walk.pairs` is "all".
 NodeTypeId type_of_pairs(const Job& job, const GraphInfo& graph, EdgeTypeId first_step);
-
-/// Types of the ends of pairs, where batches take them by turns: ordered, each once. Empty: pairs are of the type
-/// that walks begin at, or `task.walk.along` names a type that the graph does not have.
-std::vector<LinkEndTypes> types_of_pairs(const Job& job, const GraphInfo& graph);
 
 }  // namespace troupe

@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <fmt/format.h>
 #include <optional>
+#include <set>
 #include <string>
 
 namespace troupe {
@@ -83,15 +84,31 @@ void check_steps(const Job& job, const GraphInfo& graph, NodeTypeId seeds, Probl
   }
 }
 
-/// Steps apart that two nodes of the first one's type are at least; 0: there are no two.
-std::uint32_t steps_between(const Job& job, const GraphInfo& graph, NodeTypeId type) {
+/// Node types of the places of a walk; nothing where a step's type is unknown.
+std::vector<NodeTypeId> types_of_places(const Job& job, const GraphInfo& graph) {
+  std::vector<NodeTypeId> places;
   const auto types = types_of_steps(job.task.walk, graph);
+  for (std::uint32_t step = 0; step < job.task.walk.length; ++step) {
+    if (types.empty() || !types[step % types.size()]) {
+      return {};
+    }
+    const auto& edges = graph.edge_types[raw(*types[step % types.size()])];
+    if (step == 0) {
+      places.push_back(edges.list_type(job.sample.edge_dir));
+    }
+    places.push_back(edges.neighbour_type(job.sample.edge_dir));
+  }
+  return places;
+}
+
+/// Steps apart that two nodes of the type that walks begin at are at least; 0: there are no two.
+std::uint32_t steps_between(const Job& job, const GraphInfo& graph) {
+  const auto places = types_of_places(job, graph);
   std::uint32_t since = 0;
   std::uint32_t least = 0;
-  for (std::uint32_t step = 0; step < job.task.walk.length; ++step) {
+  for (std::size_t place = 1; place < places.size(); ++place) {
     ++since;
-    const auto& edges = graph.edge_types[raw(*types[step % types.size()])];
-    if (edges.neighbour_type(job.sample.edge_dir) == type) {
+    if (places[place] == places.front()) {
       least = least == 0 ? since : std::min(least, since);
       since = 0;
     }
@@ -108,7 +125,7 @@ void check_steps_of_pairs(const Job& job, const GraphInfo& graph, ProblemList& p
     return;
   }
   const auto& name = graph.node_types[raw(type)].name;
-  const auto least = job.task.walk.all_pairs ? 1 : steps_between(job, graph, type);
+  const auto least = job.task.walk.all_pairs ? 1 : steps_between(job, graph);
   if (least == 0) {
     problems.add({"/task/walk/along",
                   fmt::format("steps that lead back to \"{}\" nodes, of which pairs are", name),
@@ -223,6 +240,22 @@ void check_walks(const Job& job, const GraphInfo& graph, ProblemList& problems) 
       return check_steps(job, graph, list.node_type, problems);
     }
   }
+}
+
+std::vector<LinkEndTypes> types_of_pairs(const Job& job, const GraphInfo& graph) {
+  const auto& walk = job.task.walk;
+  if (!job.task.from_walks || !walk.all_pairs) {
+    return {};
+  }
+  const auto places = types_of_places(job, graph);
+  std::set<LinkEndTypes> ends;
+  for (std::size_t center = 0; center < places.size(); ++center) {
+    for (std::size_t apart = 1; apart <= walk.window && center + apart < places.size(); ++apart) {
+      ends.insert({places[center], places[center + apart]});
+      ends.insert({places[center + apart], places[center]});
+    }
+  }
+  return {ends.begin(), ends.end()};
 }
 
 WalkOptions walk_options(const WalkJob& walk, const GraphInfo& graph) {

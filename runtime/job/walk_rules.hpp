@@ -5,6 +5,7 @@
 #include "runtime/job/job.hpp"
 #include "runtime/job/problems.hpp"
 #include "runtime/job/reach.hpp"
+#include "runtime/sample/links/link_options.hpp"
 #include "runtime/sample/walks/walk_options.hpp"
 
 #include <nlohmann/json_fwd.hpp>
@@ -22,6 +23,10 @@ void check_walk_keys(const Job& job, ProblemList& problems);
 
 /// Adds edge types of steps that the graph does not have or that do not lead on from each other.
 void check_walks(const Job& job, const GraphInfo& graph, ProblemList& problems);
+
+/// Types of the ends of pairs on walks, where batches take them by turns: ordered, each once. Empty: pairs are of the
+/// type that walks begin at, or `task.walk.along` names a type that the graph does not have.
+std::vector<LinkEndTypes> types_of_pairs(const Job& job, const GraphInfo& graph);
 
 /// \requires check_walks() found nothing
 WalkOptions walk_options(const WalkJob& walk, const GraphInfo& graph);

@@ -52,22 +52,33 @@ Result<RowIds> read_rows(const fs::path& file, const RowIds& ends) {
   return ids;
 }
 
-Result<std::vector<NodeId>> global_ids(const PartitionedStore& store, NodeTypeId type,
-                                       const RowIds& original) {
+Result<DistinctNodes> distinct_nodes(const PartitionedStore& store, NodeTypeId type,
+                                     const RowIds& original) {
   auto distinct = original;
   std::ranges::sort(distinct);
   distinct.erase(std::unique(distinct.begin(), distinct.end()), distinct.end());
-  std::vector<OriginalId> ids;
-  ids.reserve(distinct.size());
+  DistinctNodes all;
+  all.nodes.node_type = type;
+  all.nodes.original.reserve(distinct.size());
   for (const auto id : distinct) {
-    ids.push_back(static_cast<OriginalId>(id));
+    all.nodes.original.push_back(static_cast<OriginalId>(id));
   }
-  TROUPE_ASSIGN_OR_RETURN(const auto global, locate_nodes(store, type, ids));
+  TROUPE_ASSIGN_OR_RETURN(all.nodes.global, locate_nodes(store, type, all.nodes.original));
+  all.places.reserve(original.size());
+  for (const auto id : original) {
+    all.places.push_back(
+        static_cast<std::uint64_t>(std::ranges::lower_bound(distinct, id) - distinct.begin()));
+  }
+  return all;
+}
+
+Result<std::vector<NodeId>> global_ids(const PartitionedStore& store, NodeTypeId type,
+                                       const RowIds& original) {
+  TROUPE_ASSIGN_OR_RETURN(const auto distinct, distinct_nodes(store, type, original));
   std::vector<NodeId> all;
   all.reserve(original.size());
-  for (const auto id : original) {
-    const auto at = std::ranges::lower_bound(distinct, id) - distinct.begin();
-    all.push_back(global[static_cast<std::size_t>(at)]);
+  for (const auto place : distinct.places) {
+    all.push_back(distinct.nodes.global[place]);
   }
   return all;
 }

@@ -21,6 +21,15 @@ Result<Table> open_table(const std::filesystem::path& file);
 /// \errors invalid_argument: another shape or dtype, an id past its end, no rows; those of the file
 Result<RowIds> read_rows(const std::filesystem::path& file, const RowIds& ends);
 
+/// Nodes, each once, ascending by original id.
+struct DistinctNodes {
+  SeedList nodes;
+  std::vector<std::uint64_t> places;  ///< in `nodes` of those that were given
+};
+/// \errors those of locate_nodes()
+Result<DistinctNodes> distinct_nodes(const PartitionedStore& store, NodeTypeId type,
+                                     const RowIds& original);
+
 /// The global ids of nodes, in the order given. \errors those of locate_nodes()
 Result<std::vector<NodeId>> global_ids(const PartitionedStore& store, NodeTypeId type,
                                        const RowIds& original);

@@ -76,6 +76,39 @@ Status remove_file(const fs::path& file) {
   return error ? Status(file_error(file, "cannot remove", error.value())) : ok_status();
 }
 
+/// All but `node_ids.npy`, which each write replaces.
+Status remove_outputs(const fs::path& dir) {
+  for (const char* name : {"predictions.npy", "links.npy", "partners.npy"}) {
+    TROUPE_RETURN_IF_ERROR(remove_file(dir / name));
+  }
+  return ok_status();
+}
+
+/// Makes the folder. Outputs that are there are not to be seen beside other ids.
+Status begin_predictions(const fs::path& dir) {
+  std::error_code error;
+  fs::create_directories(dir, error);
+  if (error) {
+    return file_error(dir, "cannot create the folder", error.value());
+  }
+  return remove_outputs(dir);
+}
+
+Status write_ids(const fs::path& file, std::span<const std::int64_t> ids,
+                 std::span<const std::uint64_t> shape) {
+  const auto header = npy_header({'i', 8}, shape);
+  const std::array pieces{bytes_of(header), std::as_bytes(ids)};
+  return write_file_atomically(file, pieces);
+}
+
+/// \param rows  those that are written
+Status write_outputs(const fs::path& dir, ConstMatrix outputs,
+                     const std::vector<std::size_t>& rows) {
+  const std::array<std::uint64_t, 2> shape{rows.size(), outputs.cols};
+  const auto header = npy_header({'f', 4}, shape);
+  return write_file_atomically(dir / "predictions.npy", row_pieces(header, outputs, rows));
+}
+
 const char* name_of(nn::Aggregator aggregator) {
   switch (aggregator) {
     case nn::Aggregator::max:
@@ -130,34 +163,37 @@ void add_types(const nn::ModelTypes& types, ModelMetadata& metadata) {
 Status write_predictions(const fs::path& dir, std::span<const OriginalId> node_ids,
                          ConstMatrix outputs) {
   TROUPE_RETURN_IF_ERROR(check_predictions(node_ids, outputs));
-  std::error_code error;
-  fs::create_directories(dir, error);
-  if (error) {
-    return file_error(dir, "cannot create the folder", error.value());
-  }
+  TROUPE_RETURN_IF_ERROR(begin_predictions(dir));
   const auto rows = first_rows(node_ids);
   std::vector<std::int64_t> ids;
   ids.reserve(rows.size());
   for (const auto row : rows) {
     ids.push_back(static_cast<std::int64_t>(raw(node_ids[row])));
   }
-  for (const char* name : {"predictions.npy", "links.npy", "partners.npy"}) {
-    TROUPE_RETURN_IF_ERROR(remove_file(dir / name));  // not to be seen beside other ids
-  }
-  const std::array<std::uint64_t, 1> ids_shape{ids.size()};
-  const auto ids_header = npy_header({'i', 8}, ids_shape);
-  const std::array ids_pieces{bytes_of(ids_header), std::as_bytes(std::span(std::as_const(ids)))};
-  TROUPE_RETURN_IF_ERROR(write_file_atomically(dir / "node_ids.npy", ids_pieces));
-  const std::array<std::uint64_t, 2> shape{ids.size(), outputs.cols};
-  const auto header = npy_header({'f', 4}, shape);
-  return write_file_atomically(dir / "predictions.npy", row_pieces(header, outputs, rows));
+  TROUPE_RETURN_IF_ERROR(write_ids(dir / "node_ids.npy", ids, std::array{ids.size()}));
+  return write_outputs(dir, outputs, rows);
+}
+
+Status write_top_predictions(const fs::path& dir, std::span<const OriginalId> node_ids,
+                             std::span<const std::int64_t> partners, ConstMatrix scores) {
+  TROUPE_RETURN_IF_ERROR(write_predictions(dir, node_ids, scores));
+  return write_ids(dir / "partners.npy", partners, std::array{scores.rows, scores.cols});
+}
+
+Status write_pair_predictions(const fs::path& dir, std::span<const std::int64_t> ids,
+                              ConstMatrix outputs) {
+  TROUPE_RETURN_IF_ERROR(begin_predictions(dir));
+  TROUPE_RETURN_IF_ERROR(remove_file(dir / "node_ids.npy"));
+  const auto columns = outputs.rows == 0 ? 2 : ids.size() / outputs.rows;
+  TROUPE_RETURN_IF_ERROR(write_ids(dir / "links.npy", ids, std::array{outputs.rows, columns}));
+  std::vector<std::size_t> rows(outputs.rows);
+  std::iota(rows.begin(), rows.end(), std::size_t{0});
+  return write_outputs(dir, outputs, rows);
 }
 
 Status remove_predictions(const fs::path& dir) {
-  for (const char* name : {"predictions.npy", "node_ids.npy", "links.npy", "partners.npy"}) {
-    TROUPE_RETURN_IF_ERROR(remove_file(dir / name));
-  }
-  return ok_status();
+  TROUPE_RETURN_IF_ERROR(remove_outputs(dir));
+  return remove_file(dir / "node_ids.npy");
 }
 
 ModelMetadata model_metadata(const nn::ModelOptions& options) {

@@ -7,6 +7,7 @@
 #include "runtime/base/result.hpp"
 #include "runtime/nn/network.hpp"
 
+#include <cstdint>
 #include <filesystem>
 #include <map>
 #include <span>
@@ -26,7 +27,21 @@ namespace troupe {
 Status write_predictions(const std::filesystem::path& dir, std::span<const OriginalId> node_ids,
                          ConstMatrix outputs);
 
-/// Removes both files, and those of pairs (pair_outputs.hpp), if they are there. \errors failed_precondition: the disk
+/// Besides `partners.npy` (int64 [nodes, k]): original ids of the nodes that have the scores, -1 where there is none.
+/// \param node_ids  each once
+/// \param scores  [nodes, k]
+/// Guarantees, errors: as write_predictions()
+Status write_top_predictions(const std::filesystem::path& dir, std::span<const OriginalId> node_ids,
+                             std::span<const std::int64_t> partners, ConstMatrix scores);
+
+/// Writes `predictions.npy` (float32 [pairs, outputs]) and `links.npy` (int64 [pairs, 2], of triples [pairs, 3]);
+/// `node_ids.npy` of other predictions is removed.
+/// \param ids  [pairs, 2 or 3]
+/// Guarantees, errors: as write_predictions(), with `links.npy` in the place of `node_ids.npy`
+Status write_pair_predictions(const std::filesystem::path& dir, std::span<const std::int64_t> ids,
+                              ConstMatrix outputs);
+
+/// Removes all of these files, if they are there. \errors failed_precondition: the disk
 Status remove_predictions(const std::filesystem::path& dir);
 
 using ModelMetadata = std::map<std::string, std::string>;

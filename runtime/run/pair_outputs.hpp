@@ -11,55 +11,46 @@
 #include "runtime/nn/network.hpp"
 
 #include <cstdint>
-#include <filesystem>
 #include <span>
 #include <string>
 #include <vector>
 
 namespace troupe {
 
+/// An edge type of links that a decoder scores.
+struct AskedType {
+  EdgeTypeId edge_type{};
+  EndTypes
+      ends;  ///< those that it joins, of pairs on walks the seeds' type unless they are of all types
+};
+/// The one that a user names. \param name  empty: the only one that is learned
+/// \param option  that asks, for errors
+/// \errors invalid_argument: a job without links, a type that is not learned, none where several are
+Result<AskedType> learned_type(const GraphInfo& graph, const Job& job, const std::string& name,
+                               const char* option);
+
 /// Pairs by original ids, in the order asked for; the same pair may be there more than once.
 struct AskedPairs {
-  EdgeTypeId edge_type{};
-  EndTypes types;
+  AskedType type;
   std::vector<std::uint64_t> sources;
   std::vector<std::uint64_t> destinations;    ///< [sources]
   std::vector<std::uint32_t> relations = {};  ///< Of triples: [sources]
 };
 
-/// The edge type of links that a user names. \param name  empty: the only one that is learned
-/// \errors invalid_argument: one that is not learned, or none where several are
-Result<EdgeTypeId> learned_edge_type(const GraphInfo& graph, const SplitInfo::LinkRole& train,
-                                     const std::string& name);
-
-/// Types of the ends that its decoder compares: those that the edge type joins, of pairs on walks the seeds' type unless
-/// they are of all types.
-EndTypes learned_end_types(const GraphInfo& graph, const Job& job, const SplitInfo::LinkRole& train,
-                           EdgeTypeId edge_type);
-
 /// \param from  "train", "val" or "test" of the job's split, or a file of original ids: [pairs, 2], of a knowledge
 ///   graph [pairs, 3] as head, relation, tail (.npy of integers, or text)
-/// \param edge_type  that the pairs count as ones of, for learned_edge_type()
-/// \errors as learned_edge_type(); invalid_argument: another shape or dtype, ids that the graph does not have;
+/// \param edge_type  that the pairs count as ones of, for learned_type()
+/// \errors as learned_type(); invalid_argument: another shape or dtype, ids that the graph does not have;
 ///   not_found: no such file or role
 Result<AskedPairs> asked_pairs(const PartitionedStore& store, const Job& job,
                                const std::string& from, const std::string& edge_type);
 
-/// Ends of one side of pairs, each node once, ascending by original id.
-struct DistinctEnds {
-  SeedList nodes;
-  std::vector<std::uint32_t> places;  ///< [pairs] in `nodes`
-};
-/// \errors those of locate_nodes()
-Result<DistinctEnds> distinct_ends(const PartitionedStore& store, NodeTypeId type,
-                                   const std::vector<std::uint64_t>& originals);
-
-/// Rows of both sides, by DistinctEnds::places.
+/// Rows of both sides.
 struct RowsOfEnds {
   ConstMatrix sources;
   ConstMatrix destinations;
-  std::span<const std::uint32_t> of;
-  std::span<const std::uint32_t> to;
+  std::span<const std::uint32_t> of;  ///< [pairs] rows of `sources`
+  std::span<const std::uint32_t> to;  ///< [pairs] rows of `destinations`
 };
 /// What the decoder makes of each pair, or the score of each triple: [pairs, outputs]. A pair's bits do not depend on
 /// the others.
@@ -69,17 +60,7 @@ Matrix pair_outputs(Executor& executor, const nn::Network& network,
                     std::span<const float> parameters, const TaskJob& task, const AskedPairs& pairs,
                     const RowsOfEnds& rows);
 
-/// Writes `predictions.npy` (float32 [nodes, k]: scores), `node_ids.npy` (int64 [nodes]) and `partners.npy` (int64
-/// [nodes, k]: original ids of the nodes that have those scores, -1 where there is none).
-/// Guarantees, errors: as write_pair_predictions()
-Status write_top_predictions(const std::filesystem::path& dir, std::span<const OriginalId> node_ids,
-                             std::span<const std::int64_t> partners, ConstMatrix scores);
-
-/// Writes `predictions.npy` (float32 [pairs, outputs]) and `links.npy` (int64 [pairs, 2], of triples [pairs, 3]) into
-/// `dir`, which is made if it is missing; `node_ids.npy` of other predictions is removed.
-/// Guarantees: each file is replaced whole; a `predictions.npy` that is there has its own `links.npy` beside it
-/// \errors failed_precondition: the disk
-Status write_pair_predictions(const std::filesystem::path& dir, const AskedPairs& pairs,
-                              ConstMatrix outputs);
+/// [pairs, 2]: original ids of both ends; of triples [pairs, 3], with the relation between them.
+std::vector<std::int64_t> ids_of(const AskedPairs& pairs);
 
 }  // namespace troupe

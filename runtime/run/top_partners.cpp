@@ -64,7 +64,7 @@ class SourceScorer {
         of_(pairs_of_block),
         to_(pairs_of_block) {}
 
-  std::vector<Partner> best_of(std::size_t source, std::span<const std::uint32_t> left_out) {
+  std::vector<Partner> best_of(std::size_t source, std::span<const std::uint64_t> left_out) {
     Best best(request_.k);
     const auto rows = request_.destinations.rows;
     std::ranges::fill(of_, static_cast<std::uint32_t>(source));
@@ -103,7 +103,7 @@ class SourceScorer {
 
 TopPartners top_partners(Executor& executor, const nn::Network& network,
                          std::span<const float> parameters, const TopRequest& request,
-                         const LeftOutRows& left_out) {
+                         const nn::KnownRows& left_out) {
   const auto& model = network.options();
   const auto sources = request.sources.rows;
   TROUPE_ASSERT(model.decoder.outputs == 1 && left_out.offsets.size() == sources + 1,
@@ -119,7 +119,9 @@ TopPartners top_partners(Executor& executor, const nn::Network& network,
     SourceScorer scorer(model, own, request);
     const auto end = std::min(sources, (task + 1) * sources_of_task);
     for (std::size_t source = task * sources_of_task; source < end; ++source) {
-      const auto best = scorer.best_of(source, left_out.of(source));
+      const auto first = left_out.offsets[source];
+      const auto best = scorer.best_of(
+          source, std::span(left_out.rows).subspan(first, left_out.offsets[source + 1] - first));
       for (std::size_t i = 0; i < best.size(); ++i) {
         top.rows[source * request.k + i] = best[i].row;
         top.scores.view().row(source)[i] = best[i].score;

@@ -383,8 +383,8 @@ TEST_F(WalksAlongTypes, PairsOfAllTypesAreTheSameInAllLayouts) {
       EXPECT_EQ(spread.record.test->auc, one.record.test->auc);
       EXPECT_TRUE(std::ranges::equal(spread.outputs->view().flat(), one.outputs->view().flat()));
     }
-    if (way.size() >
-        2) {  // papers have learned rows there, which walks for authors alone do not read
+    const bool learns_papers = way.size() > 2;
+    if (learns_papers) {  // Walks for authors alone do not read those rows.
       continue;
     }
     ASSERT_OK_AND_ASSIGN(const auto seeds,

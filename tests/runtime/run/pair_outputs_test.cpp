@@ -2,6 +2,7 @@
 #include "runtime/run/pair_outputs.hpp"
 
 #include "runtime/nn/catalog.hpp"
+#include "runtime/run/outputs.hpp"
 #include "tests/runtime/nn/knowledge_support.hpp"
 #include "tests/support/expect.hpp"
 #include "tests/support/npy_reader.hpp"
@@ -96,7 +97,7 @@ TEST(PairOutputs, TakeTheParametersOfTheirEdgeType) {
   ASSERT_OK_AND_ASSIGN(const auto network, nn::make_network(model));
   auto parameters = network->initial_parameters(11);
   ASSERT_EQ(parameters.size(), 2 * pair_cols);
-  pairs.asked.edge_type = EdgeTypeId{1};
+  pairs.asked.type.edge_type = EdgeTypeId{1};
   const Matrix before = pair_outputs(executor, *network, parameters, {}, pairs.asked, pairs.rows());
   parameters.front() += 1;  // of the other type
   const Matrix same = pair_outputs(executor, *network, parameters, {}, pairs.asked, pairs.rows());
@@ -145,7 +146,7 @@ TEST(PairOutputs, FilesOfPairsReplaceThoseOfNodes) {
   std::filesystem::create_directories(folder);
   std::ofstream(folder / "node_ids.npy") << "of other predictions";
   const Matrix outputs = nn::testing::random_matrix(3, 4, 5);
-  ASSERT_OK(write_pair_predictions(folder, pairs, outputs.view()));
+  ASSERT_OK(write_pair_predictions(folder, ids_of(pairs), outputs.view()));
   EXPECT_FALSE(std::filesystem::exists(folder / "node_ids.npy"));
   const auto links = testing::read_npy(folder / "links.npy");
   EXPECT_EQ(links.shape, (std::vector<std::size_t>{3, 2}));
@@ -155,7 +156,7 @@ TEST(PairOutputs, FilesOfPairsReplaceThoseOfNodes) {
   EXPECT_TRUE(std::ranges::equal(values.as<float>(), outputs.view().flat()));
 
   pairs.relations = {0, 4, 3};
-  ASSERT_OK(write_pair_predictions(folder, pairs, outputs.view()));
+  ASSERT_OK(write_pair_predictions(folder, ids_of(pairs), outputs.view()));
   const auto triples = testing::read_npy(folder / "links.npy");
   EXPECT_EQ(triples.shape, (std::vector<std::size_t>{3, 3}));
   EXPECT_EQ(triples.as<std::int64_t>(), (std::vector<std::int64_t>{7, 0, 2, 7, 4, 2, 1, 3, 9}));

@@ -32,7 +32,7 @@ std::unique_ptr<nn::Network> network_with(const std::string& decoder) {
 
 /// All destinations of a source but those left out, sorted by score, then row.
 std::vector<std::uint32_t> sorted_rows(std::span<const float> scores,
-                                       std::span<const std::uint32_t> left_out) {
+                                       std::span<const std::uint64_t> left_out) {
   std::vector<std::uint32_t> rows;
   for (std::uint32_t row = 0; row < scores.size(); ++row) {
     if (std::ranges::find(left_out, row) == left_out.end()) {
@@ -50,7 +50,7 @@ TEST(TopPartners, AreTheFirstOfAllSorted) {
     std::ranges::copy(destinations.view().row(i % 700), destinations.view().row(i).begin());
   }
   const Matrix sources = nn::testing::random_matrix(37, top_cols, 2);
-  LeftOutRows left_out;
+  nn::KnownRows left_out{{0}, {}};
   for (std::uint32_t source = 0; source < 37; ++source) {
     for (std::uint32_t row = source; row < 9'000 && source % 3 > 0; row += 11 + source) {
       left_out.rows.push_back(row);
@@ -79,7 +79,10 @@ TEST(TopPartners, AreTheFirstOfAllSorted) {
       const auto top = top_partners(pool, *network, parameters, request, left_out);
       for (std::size_t source = 0; source < 37; ++source) {
         const auto of_source = scores.view().flat().subspan(source * 9'000, 9'000);
-        const auto expected = sorted_rows(of_source, left_out.of(source));
+        const auto expected = sorted_rows(
+            of_source, std::span(left_out.rows)
+                           .subspan(left_out.offsets[source],
+                                    left_out.offsets[source + 1] - left_out.offsets[source]));
         for (std::size_t i = 0; i < k; ++i) {
           ASSERT_EQ(top.rows[source * k + i], expected[i]) << source << ", " << i;
           ASSERT_EQ(top.scores.view().row(source)[i], of_source[expected[i]]);
@@ -92,7 +95,7 @@ TEST(TopPartners, AreTheFirstOfAllSorted) {
 TEST(TopPartners, AreFewerThanAskedForWhereNoMoreAreThere) {
   const Matrix destinations = nn::testing::random_matrix(3, top_cols, 1);
   const Matrix sources = nn::testing::random_matrix(2, top_cols, 2);
-  LeftOutRows left_out;
+  nn::KnownRows left_out;
   left_out.rows = {0, 2};
   left_out.offsets = {0, 0, 2};
   InlineExecutor executor;
@@ -107,7 +110,7 @@ TEST(TopPartners, AreFewerThanAskedForWhereNoMoreAreThere) {
   EXPECT_EQ(top.rows[5], TopPartners::none);
   const auto nobody =
       top_partners(executor, *network, network->initial_parameters(3),
-                   {.sources = {}, .destinations = destinations.view(), .k = 4}, {});
+                   {.sources = {}, .destinations = destinations.view(), .k = 4}, {{0}, {}});
   EXPECT_TRUE(nobody.rows.empty());
 }
 

@@ -28,8 +28,8 @@ testing::PlainLinks seeds_as_links() {
 
 using Places = std::vector<std::pair<std::size_t, std::size_t>>;
 
-/// Places of pairs from the definition: walk by walk, center by center, by distance in a sequence that begins anew
-/// with the seed where the walk returned.
+/// The definition gives pairs walk by walk, center by center, by distance in a sequence. A walk that returned to its
+/// seed begins a new sequence with it.
 Places places_of_pairs(const testing::PlainWalks& walks, std::uint32_t length,
                        std::uint32_t window) {
   Places pairs;
