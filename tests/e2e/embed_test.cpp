@@ -127,7 +127,8 @@ class EmbedWithCuda : public Embed {
                    "-B",
                    output("build"),
                    "-DCMAKE_PREFIX_PATH=" + built() + "/installed",
-                   "-DWITH_CUDA=ON"};
+                   "-DWITH_CUDA=ON",
+                   "-DCMAKE_CXX_FLAGS_RELEASE=-O1"};
     words.insert(words.end(), options.begin(), options.end());
     return run(words);
   }

@@ -158,8 +158,8 @@ TEST_F(DeviceRun, EndsWithTheErrorOfADeviceWithoutMemory) {
   for (const char* const memory : {"1B", "64KiB", "1MiB"}) {
     for (const char* const layout : {"cluster.hosts=1", "cluster.hosts=2"}) {
       SCOPED_TRACE(fmt::format("{}, {}", memory, layout));
-      EXPECT_ERROR(run({layout}, fmt::format("emulated:1,{}", memory)), Errc::out_of_memory,
-                   "emulated device: expected room for");
+      EXPECT_ERROR(run({layout, testing::whole_cora}, fmt::format("emulated:1,{}", memory)),
+                   Errc::out_of_memory, "emulated device: expected room for");
     }
   }
 }

@@ -103,7 +103,8 @@ TEST_F(ExactDevices, EveryModelHasTheOutputsOfTheCpu) {
 }
 
 TEST_F(ExactDevices, TheBestEpochIsThatOfTheCpuWhateverTheMemory) {
-  const Settings settings = {"cluster.hosts=2", "train.epochs=4", "train.optimizer.lr=0.1"};
+  const Settings settings = {testing::whole_cora, "cluster.hosts=2", "train.epochs=4",
+                             "train.optimizer.lr=0.1"};
   ASSERT_OK_AND_ASSIGN(const auto on_cpu, run(settings, "cpu"));
   std::size_t blocks = 0;
   for (const char* const device : {"emulated:1", "emulated:1,40MiB"}) {
@@ -117,7 +118,7 @@ TEST_F(ExactDevices, TheBestEpochIsThatOfTheCpuWhateverTheMemory) {
 }
 
 TEST_F(ExactDevices, ADeviceWithoutRoomForANodeLeavesItToTheCpuAndSaysSoOnce) {
-  const Settings settings = {"cluster.hosts=2", "train.epochs=3"};
+  const Settings settings = {testing::whole_cora, "cluster.hosts=2", "train.epochs=3"};
   ASSERT_OK_AND_ASSIGN(const auto on_cpu, run(settings, "cpu"));
   ASSERT_OK_AND_ASSIGN(const auto record, run(settings, "emulated:1,12MiB"));
   expect_same_outputs(record, on_cpu);

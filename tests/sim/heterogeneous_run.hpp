@@ -4,7 +4,6 @@
 #include "tests/sim/heterogeneous_support.hpp"
 #include "tests/sim/sim_support.hpp"
 #include "tests/support/expect.hpp"
-#include "tests/support/whole_tables.hpp"
 
 #include <numeric>
 #include <string>
@@ -55,27 +54,22 @@ class HeterogeneousRun : public ::testing::Test {
     EXPECT_EQ(counters.rows, before.rows) << what;
   }
 
-  /// The same for `run` with the settings of run_layouts() and `more` after those of `way`: of each, or of
-  /// another third for each way.
+  /// The same for `run` with the settings of run_layouts() and `more` after those of `way`.
   template <class Run>
   void expect_same_bits_in_layouts(const Settings& way, const std::vector<Settings>& more,
                                    Run run) {
     auto layouts = run_layouts();
     layouts.insert(layouts.end(), more.begin(), more.end());
-    const std::size_t stride = whole_tables() ? 1 : 3;
-    for (std::size_t i = ways_++ % stride; i < layouts.size(); i += stride) {
+    for (const auto& layout : layouts) {
       auto both = way;
-      both.insert(both.end(), layouts[i].begin(), layouts[i].end());
+      both.insert(both.end(), layout.begin(), layout.end());
       ASSERT_OK_AND_ASSIGN(const auto record, run(both));
-      expect_same_bits(record, layouts[i].front());
+      expect_same_bits(record, layout.front());
     }
   }
 
   ScratchFolder scratch_;
   RunRecord plain_;
-
- private:
-  std::size_t ways_ = 0;  ///< that were tried in layouts
 };
 
 /// Of all hops of the last epoch: nodes whose neighbours were asked for at other hosts.

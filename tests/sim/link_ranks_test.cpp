@@ -307,8 +307,8 @@ TEST_F(LinkRanksOfRuns, WithoutLayersNeedRowsThatAreLearnedAlone) {
   ASSERT_OK_AND_ASSIGN(
       auto job, testing::cora_job(scratch_.path() / "out",
                                   and_more(and_more(files_, bare_rows()),
-                                           {"dataset.path=data/cora", "task.negatives.kind=triplet",
-                                            "eval.ranks=all"})));
+                                           {"dataset.path=" + testing::folded_cora().string(),
+                                            "task.negatives.kind=triplet", "eval.ranks=all"})));
   ASSERT_OK_AND_ASSIGN(const auto store, prepare_store(job, [](const std::string&) {}));
   const auto problems = to_string(check_against_graph(job, store.info(), JobTrainer::built_in));
   EXPECT_NE(problems.find("/eval/ranks: expected \"given\" where rows without layers have the "

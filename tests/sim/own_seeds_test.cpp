@@ -20,8 +20,7 @@ class OwnSeedSessions : public testing::SessionTest {
   /// A copy of Cora.
   std::filesystem::path copy(const std::string& name) const {
     const auto to = folder_.path() / name;
-    std::filesystem::copy(std::filesystem::path(TROUPE_SOURCE_DIR) / "examples" / "data" / "cora",
-                          to);
+    std::filesystem::copy(testing::folded_cora(), to);
     return to;
   }
   static void write(const std::filesystem::path& file, const std::vector<std::uint64_t>& shape,

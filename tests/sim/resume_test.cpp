@@ -6,7 +6,6 @@
 #include "tests/sim/link_files.hpp"
 #include "tests/sim/sim_support.hpp"
 #include "tests/support/expect.hpp"
-#include "tests/support/whole_tables.hpp"
 
 #include <fmt/format.h>
 #include <optional>
@@ -93,16 +92,14 @@ class ResumeTest : public ::testing::Test {
     }
   }
 
-  /// Ends a run after each of its steps in turn, resumes it, and compares. A run of 8 steps or more is ended after
-  /// every second step only, unless whole_tables().
+  /// Ends a run after each of its steps in turn, resumes it, and compares.
   /// \returns how often it went on from a checkpoint
   std::uint64_t end_everywhere(End end) {
     const auto undisturbed = run(End::none, 0);
     EXPECT_OK(*undisturbed.result);
     const auto right = (*undisturbed.result)->record;
     std::uint64_t resumed = 0;
-    const std::uint64_t stride = testing::whole_tables() || undisturbed.steps < 8 ? 1 : 2;
-    for (std::uint64_t at = 1; at <= undisturbed.steps; at += stride) {
+    for (std::uint64_t at = 1; at <= undisturbed.steps; ++at) {
       SCOPED_TRACE(fmt::format("after step {}", at));
       std::filesystem::remove_all(checkpoints());
       run(end, at);

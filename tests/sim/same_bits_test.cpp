@@ -189,7 +189,7 @@ TEST_F(SameBits, WhatIsSampledChangesTheBatches) {
 
 TEST_F(SameBits, TheFullDigestIsThatOfTheGoldenRun) {
   // Committed: changes only together with sampling_version (design, section 4).
-  ASSERT_OK_AND_ASSIGN(const auto record, run({}));
+  ASSERT_OK_AND_ASSIGN(const auto record, run({testing::whole_cora}));
 
   EXPECT_EQ(to_string(*record.batches), "a4dcfbba30969910cadaab5969d5d86b");
 }

@@ -110,7 +110,7 @@ TEST_F(Sessions, SayWhoAndWhereTheyAre) {
     EXPECT_EQ(session.world(), 2U);
     EXPECT_EQ(session.role(), "trainer");
     EXPECT_TRUE(session.devices().empty());
-    EXPECT_EQ(session.columns(), 1433U);
+    EXPECT_EQ(session.columns(), 64U);
     EXPECT_EQ(session.classes(), 7U);
     EXPECT_EQ(session.seed(), 1U);
     EXPECT_EQ(session.epochs(), 2U);

@@ -2,6 +2,7 @@
 
 #include "runtime/base/hot.hpp"
 #include "runtime/base/lanes.hpp"
+#include "runtime/base/zeros.hpp"
 
 #include <algorithm>
 #include <array>
@@ -63,8 +64,11 @@ TROUPE_HOT void dropout_rows(const DropoutMask& mask, std::span<const OriginalId
   DrawnWords words;
   for (std::size_t r = 0; r < x.rows; ++r) {
     for (std::size_t first = 0; first < x.cols; first += words.size()) {
-      draw_words(mask.key.words, raw(ids[r]), static_cast<std::uint32_t>(first / 4), words);
       const std::size_t count = std::min(words.size(), x.cols - first);
+      if (are_all_zeros(x.row(r).subspan(first, count))) {
+        continue;  // They stay so, dropped or not
+      }
+      draw_words(mask.key.words, raw(ids[r]), static_cast<std::uint32_t>(first / 4), words);
       float* __restrict row = x.row(r).data() + first;
       for (std::size_t c = 0; c < count; ++c) {
         const float kept = row[c] * mask.scale;

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <bit>
+
 namespace troupe::nn {
 namespace {
 
@@ -47,6 +49,37 @@ TEST(Dropout, UsesTheWordOfTheColumnInTheStreamOfTheId) {
       const bool keep = unit_float(words[c % 4]) >= p;
       const float expected = keep ? before.view().row(r)[c] * (1.0F / (1.0F - p)) : 0.0F;
       ASSERT_EQ(x.view().row(r)[c], expected) << "row " << r << " column " << c;
+    }
+  }
+}
+
+TEST(Dropout, ZerosAmongTheColumnsChangeNothingElse) {
+  const DropoutMask mask = dropout_mask(context(), 1, 0.4F);
+  const auto ids = ids_from(9, 4);
+  const std::size_t cols = 700;
+  Matrix dense = ones(4, cols);
+  dropout_rows(mask, ids, dense.view());
+  for (const std::size_t step :
+       {1U, 5U, 63U, 64U, 65U, 129U, 650U}) {  // between columns that are not zeros
+    Matrix sparse = matrix_of(std::vector<float>(4 * cols, 0.0F), 4, cols);
+    for (std::size_t c = step - 1; c < cols; c += step) {
+      for (std::size_t r = 0; r < 4; ++r) {
+        sparse.view().row(r)[c] = r % 2 == 0 ? 1.0F : -0.0F;
+      }
+    }
+    const Matrix before = copy_of(sparse.view());
+
+    dropout_rows(mask, ids, sparse.view());
+
+    for (std::size_t r = 0; r < 4; ++r) {
+      for (std::size_t c = 0; c < cols; ++c) {
+        const bool kept = dense.view().row(r)[c] > 0;
+        const float x = before.view().row(r)[c];
+        const float expected = kept ? x * mask.scale : 0.0F;
+        const float found = sparse.view().row(r)[c];
+        ASSERT_EQ(std::bit_cast<std::uint32_t>(found), std::bit_cast<std::uint32_t>(expected))
+            << "row " << r << " column " << c << " step " << step;
+      }
     }
   }
 }
