@@ -121,14 +121,8 @@ TEST_F(Embed, OnDevicesItsWeightsHaveTheSameBits) {
 class EmbedWithCuda : public Embed {
  protected:
   ProcessResult configure(const Words& options) const {
-    Words words = {TROUPE_CMAKE,
-                   "-S",
-                   std::string(TROUPE_SOURCE_DIR) + "/examples/embed",
-                   "-B",
-                   output("build"),
-                   "-DCMAKE_PREFIX_PATH=" + built() + "/installed",
-                   "-DWITH_CUDA=ON",
-                   "-DCMAKE_CXX_FLAGS_RELEASE=-O1"};
+    Words words = testing::configure_example("embed", output("build"), built() + "/installed");
+    words.emplace_back("-DWITH_CUDA=ON");
     words.insert(words.end(), options.begin(), options.end());
     return run(words);
   }

@@ -14,23 +14,13 @@ std::string build(const std::string& folder) {
   const auto build = folder + "/build";
   const auto stores = folder + "/store_build";
   const auto model = folder + "/model_build";
-  const auto configured = [&](const std::string& example, const std::string& into) {
-    // -O1 in the place of a release's -O3: compiling takes longer than what these programs compute.
-    return std::vector<std::string>{TROUPE_CMAKE,
-                                    "-S",
-                                    std::string(TROUPE_SOURCE_DIR) + "/examples/" + example,
-                                    "-B",
-                                    into,
-                                    "-DCMAKE_PREFIX_PATH=" + prefix,
-                                    "-DCMAKE_CXX_FLAGS_RELEASE=-O1"};
-  };
   const std::vector<std::vector<std::string>> steps = {
       {TROUPE_CMAKE, "--install", TROUPE_BUILD_DIR, "--prefix", prefix},
-      configured("embed", build),
+      configure_example("embed", build, prefix),
       {TROUPE_CMAKE, "--build", build},
-      configured("store", stores),
+      configure_example("store", stores, prefix),
       {TROUPE_CMAKE, "--build", stores},
-      configured("own_model", model),
+      configure_example("own_model", model, prefix),
       {TROUPE_CMAKE, "--build", model}};
   std::string problems;
   for (const auto& step : steps) {
@@ -43,6 +33,17 @@ std::string build(const std::string& folder) {
 }
 
 }  // namespace
+
+std::vector<std::string> configure_example(const std::string& example, const std::string& build,
+                                           const std::string& prefix) {
+  return {TROUPE_CMAKE,
+          "-S",
+          std::string(TROUPE_SOURCE_DIR) + "/examples/" + example,
+          "-B",
+          build,
+          "-DCMAKE_PREFIX_PATH=" + prefix,
+          "-DCMAKE_CXX_FLAGS_RELEASE=-O1"};
+}
 
 const EmbeddedPrograms& embedded_programs() {
   static const ScratchFolder folder;

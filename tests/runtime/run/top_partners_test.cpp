@@ -49,9 +49,9 @@ TEST(TopPartners, AreTheFirstOfAllSorted) {
   for (std::size_t i = 0; i < 9'000; ++i) {
     std::ranges::copy(destinations.view().row(i % 700), destinations.view().row(i).begin());
   }
-  const Matrix sources = nn::testing::random_matrix(7, top_cols, 2);
+  const Matrix sources = nn::testing::random_matrix(37, top_cols, 2);
   nn::KnownRows left_out{{0}, {}};
-  for (std::uint32_t source = 0; source < 7; ++source) {
+  for (std::uint32_t source = 0; source < 37; ++source) {
     for (std::uint32_t row = source; row < 9'000 && source % 3 > 0; row += 11 + source) {
       left_out.rows.push_back(row);
     }
@@ -65,7 +65,7 @@ TEST(TopPartners, AreTheFirstOfAllSorted) {
     const auto parameters = network->initial_parameters(3);
     AskedPairs all;
     std::vector<std::uint32_t> of;
-    std::vector<std::uint32_t> to(7 * 9'000UL);
+    std::vector<std::uint32_t> to(37 * 9'000UL);
     for (std::size_t i = 0; i < to.size(); ++i) {
       of.push_back(static_cast<std::uint32_t>(i / 9'000));
       to[i] = static_cast<std::uint32_t>(i % 9'000);
@@ -77,7 +77,7 @@ TEST(TopPartners, AreTheFirstOfAllSorted) {
       const TopRequest request{
           .sources = sources.view(), .destinations = destinations.view(), .k = k};
       const auto top = top_partners(pool, *network, parameters, request, left_out);
-      for (std::size_t source = 0; source < 7; ++source) {
+      for (std::size_t source = 0; source < 37; ++source) {
         const auto of_source = scores.view().flat().subspan(source * 9'000, 9'000);
         const auto expected = sorted_rows(
             of_source, std::span(left_out.rows)
