@@ -2,6 +2,7 @@
 #include "runtime/base/digest.hpp"
 #include "tests/sim/heterogeneous_support.hpp"
 #include "tests/support/expect.hpp"
+#include "tests/support/file_text.hpp"
 #include "tests/support/npy_reader.hpp"
 #include "tests/support/process.hpp"
 #include "tests/support/scratch_folder.hpp"
@@ -10,7 +11,6 @@
 
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <map>
 #include <signal.h>
 #include <string>
@@ -59,12 +59,8 @@ class Batches : public ::testing::Test {
   }
 
   std::string path(const std::string& name) const { return (scratch_.path() / name).string(); }
-  std::string read(const fs::path& file) const {
-    std::ifstream in(file, std::ios::binary);
-    return {std::istreambuf_iterator<char>(in), {}};
-  }
   json read_json(const std::string& name) const {
-    return json::parse(read(scratch_.path() / name), nullptr, false);
+    return json::parse(testing::file_text(scratch_.path() / name), nullptr, false);
   }
   testing::NpyArray array(const std::string& name) const {
     return testing::read_npy(scratch_.path() / name);
@@ -74,7 +70,8 @@ class Batches : public ::testing::Test {
     std::map<std::string, std::string> files;
     for (const auto& entry : fs::recursive_directory_iterator(scratch_.path() / name)) {
       if (entry.path().extension() == ".npy") {
-        files[fs::relative(entry.path(), scratch_.path() / name)] = read(entry.path());
+        files[fs::relative(entry.path(), scratch_.path() / name)] =
+            testing::file_text(entry.path());
       }
     }
     return files;

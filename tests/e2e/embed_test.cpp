@@ -2,6 +2,7 @@
 #include "runtime/graph/store.hpp"
 #include "tests/e2e/embed_fixture.hpp"
 #include "tests/e2e/other_build.hpp"
+#include "tests/support/file_text.hpp"
 #include "tests/support/network_hosts.hpp"
 #include "tests/support/slurm_cluster.hpp"
 #include "tests/support/watched_run.hpp"
@@ -11,7 +12,6 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <memory>
 #include <optional>
 #include <string_view>
@@ -162,8 +162,7 @@ TEST_F(EmbedWithCuda, WhatIsMissingIsSaidWhenItIsConfigured) {
 TEST_F(Embed, WhatProcessesPrintIsKeptByProcess) {
   const auto ran = run(program_command("logged", {"--set", "cluster.launch=local"}));
   ASSERT_EQ(ran.exit_code, 0) << ran.err;
-  std::ifstream in(output("logged") + "/logs/host-0.log");
-  const std::string log{std::istreambuf_iterator<char>(in), {}};
+  const std::string log = testing::file_text(output("logged") + "/logs/host-0.log");
   EXPECT_NE(log.find("epoch 1:"), std::string::npos) << log;
   EXPECT_NE(ran.out.find("[host 0] epoch 1:"), std::string::npos) << ran.out;
 }

@@ -1,5 +1,6 @@
 // `troupe generate`: a graph made up, cut, looked at and learned, by the program alone.
 #include "tests/support/expect.hpp"
+#include "tests/support/file_text.hpp"
 #include "tests/support/process.hpp"
 #include "tests/support/scratch_folder.hpp"
 
@@ -10,7 +11,6 @@
 #include <csignal>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <sstream>
 #include <thread>
 
@@ -55,8 +55,7 @@ class Generate : public ::testing::Test {
   }
   std::string folder() const { return scratch_.path().string(); }
   std::string read(const std::string& file) const {
-    std::ifstream in(folder() + "/" + file, std::ios::binary);
-    return {std::istreambuf_iterator<char>(in), {}};
+    return testing::file_text(folder() + "/" + file);
   }
 
   testing::ScratchFolder scratch_;

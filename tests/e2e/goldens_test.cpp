@@ -1,6 +1,7 @@
 // The program against PyTorch Geometric (tests/goldens): outputs from PyG's weights, and weights
 // after a training step of two ranks.
 #include "tests/support/expect.hpp"
+#include "tests/support/file_text.hpp"
 #include "tests/support/npy_reader.hpp"
 #include "tests/support/process.hpp"
 #include "tests/support/scratch_folder.hpp"
@@ -14,7 +15,6 @@
 #include <filesystem>
 #include <fmt/format.h>
 #include <fstream>
-#include <iterator>
 #include <map>
 #include <string>
 #include <utility>
@@ -159,10 +159,7 @@ class ProgramGoldens : public ::testing::TestWithParam<std::string> {
   void write(const std::string& name, const std::string& bytes) const {
     std::ofstream(path(name), std::ios::binary) << bytes;
   }
-  std::string read(const std::string& name) const {
-    std::ifstream in(path(name), std::ios::binary);
-    return {std::istreambuf_iterator<char>(in), {}};
-  }
+  std::string read(const std::string& name) const { return testing::file_text(path(name)); }
 
  private:
   testing::ScratchFolder scratch_;

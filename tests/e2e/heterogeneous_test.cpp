@@ -1,6 +1,7 @@
 // The program on a heterogeneous graph: the same bits in one process and in several, and what it refuses.
 #include "tests/sim/heterogeneous_support.hpp"
 #include "tests/support/expect.hpp"
+#include "tests/support/file_text.hpp"
 #include "tests/support/process.hpp"
 #include "tests/support/scratch_folder.hpp"
 
@@ -68,10 +69,7 @@ TEST_F(HeterogeneousProgram, PredictGivesTheOutputsOfTheRunAndEmbeddingsOfOtherT
     words.insert(words.end(), more.begin(), more.end());
     return run_in_folder(words);
   };
-  const auto bytes = [&](const std::string& file) {
-    std::ifstream in(out / file, std::ios::binary);
-    return std::string(std::istreambuf_iterator<char>(in), {});
-  };
+  const auto bytes = [&](const std::string& file) { return testing::file_text(out / file); };
 
   for (const std::string parts : {"1", "3"}) {
     const auto predicted =

@@ -1,6 +1,7 @@
 // examples/knowledge: a knowledge graph with the output that its README shows, and learned rows of real processes: interrupted,
 // killed, resumed.
 #include "tests/support/expect.hpp"
+#include "tests/support/file_text.hpp"
 #include "tests/support/process.hpp"
 #include "tests/support/scratch_folder.hpp"
 #include "tests/support/watched_run.hpp"
@@ -10,7 +11,6 @@
 #include <csignal>
 #include <filesystem>
 #include <fstream>
-#include <sstream>
 #include <string>
 #include <vector>
 
@@ -66,9 +66,7 @@ class KnowledgeExample : public ::testing::Test {
 };
 
 TEST_F(KnowledgeExample, GivesTheOutputOfTheReadme) {
-  std::ostringstream readme;
-  readme << std::ifstream(knowledge_folder / "README.md").rdbuf();
-  const auto text = readme.str();
+  const auto text = testing::file_text(knowledge_folder / "README.md");
   const auto begin = text.find("valid mrr");
   const auto end = text.find("```", begin);
   ASSERT_NE(end, std::string::npos);

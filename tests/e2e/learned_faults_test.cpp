@@ -1,6 +1,7 @@
 // Learned rows through the program: a lost server with a replica takes nobody back; predictions from what a
 // run leaves.
 #include "tests/support/fault_cell.hpp"
+#include "tests/support/file_text.hpp"
 #include "tests/support/run_processes.hpp"
 #include "tests/support/scratch_folder.hpp"
 #include "tests/support/watched_run.hpp"
@@ -8,8 +9,6 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <signal.h>
 #include <string>
 #include <vector>
@@ -58,11 +57,6 @@ TEST(LearnedProcessFault, AKilledServerWithAReplicaTakesNobodyBack) {
   }
 }
 
-std::string bytes_of(const std::filesystem::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-
 TEST(LearnedPredictions, AreThoseOfTheRunWithItsOwnRowsAlone) {
   const testing::ScratchFolder scratch;
   const auto out = scratch.path() / "out";
@@ -90,8 +84,8 @@ TEST(LearnedPredictions, AreThoseOfTheRunWithItsOwnRowsAlone) {
 
   const auto done = program("predict", predict);
   ASSERT_EQ(done.exit_code, 0) << done.out << done.err;
-  EXPECT_EQ(bytes_of(scratch.path() / "predicted" / "predictions.npy"),
-            bytes_of(out / "predictions.npy"));
+  EXPECT_EQ(testing::file_text(scratch.path() / "predicted" / "predictions.npy"),
+            testing::file_text(out / "predictions.npy"));
 
   // Rows of another run, as large.
   std::filesystem::copy(out, scratch.path() / "mixed", std::filesystem::copy_options::recursive);

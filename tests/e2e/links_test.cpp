@@ -1,12 +1,11 @@
 // examples/links: split edges, and write batches of links, with the output that its README shows.
 #include "tests/support/expect.hpp"
+#include "tests/support/file_text.hpp"
 #include "tests/support/npy_reader.hpp"
 #include "tests/support/process.hpp"
 #include "tests/support/scratch_folder.hpp"
 
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 #include <string>
 #include <vector>
 
@@ -42,15 +41,14 @@ class LinksExample : public ::testing::Test {
 };
 
 TEST_F(LinksExample, GivesTheBatchesOfTheReadme) {
-  std::ostringstream readme;
-  readme << std::ifstream(examples_folder / "links" / "README.md").rdbuf();
+  const auto readme = testing::file_text(examples_folder / "links" / "README.md");
   const auto out = scratch_.path() / "batches";
   const auto ran = troupe_job("batches", {"--epoch", "1", "--count", "2", "-o", out.string()});
   ASSERT_EQ(ran.exit_code, 0) << ran.err;
   const auto at = ran.out.find("\nbatches ");
   ASSERT_NE(at, std::string::npos) << ran.out;
   const auto line = ran.out.substr(at + 1, 8 + 32);
-  EXPECT_NE(readme.str().find(line), std::string::npos) << line;
+  EXPECT_NE(readme.find(line), std::string::npos) << line;
 
   const auto batch = out / "batch-1";
   const auto nodes = testing::read_npy(batch / "nodes-node" / "ids.npy").size();
@@ -73,8 +71,7 @@ std::string line_of(const std::string& out, const std::string& word) {
 }
 
 TEST_F(LinksExample, AreLearnedInOneProcessAndInSeveral) {
-  std::ostringstream readme;
-  readme << std::ifstream(examples_folder / "links" / "README.md").rdbuf();
+  const auto readme = testing::file_text(examples_folder / "links" / "README.md");
   const auto job = (examples_folder / "links" / "sage.json").string();
   const auto run = [&](std::vector<std::string> more) {
     std::vector<std::string> arguments{"run", job, "--set", "dataset.path=" + store_};
@@ -85,7 +82,7 @@ TEST_F(LinksExample, AreLearnedInOneProcessAndInSeveral) {
   ASSERT_EQ(whole.exit_code, 0) << whole.err;
   const auto batches = line_of(whole.out, "batches");
   ASSERT_NE(batches, "") << whole.out;
-  EXPECT_NE(readme.str().find(batches), std::string::npos) << batches;
+  EXPECT_NE(readme.find(batches), std::string::npos) << batches;
   const auto test = line_of(whole.out, "test  auc ");
   ASSERT_GT(test.size(), 16U) << whole.out;
   EXPECT_GT(std::stod(test.substr(10, 6)), 0.87) << test;

@@ -1,5 +1,6 @@
 // `troupe run` with cluster.launch=local: real processes that find each other, and how they end.
 #include "tests/support/expect.hpp"
+#include "tests/support/file_text.hpp"
 #include "tests/support/process.hpp"
 #include "tests/support/scratch_folder.hpp"
 
@@ -12,7 +13,6 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <netinet/in.h>
 #include <sstream>
 #include <sys/socket.h>
@@ -25,11 +25,6 @@ namespace {
 using namespace std::chrono_literals;
 using nlohmann::json;
 using Seconds = std::chrono::duration<double>;
-
-std::string read_file(const std::filesystem::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
 
 /// Processes of a run are known by a variable that all of them inherit.
 class LocalRun : public ::testing::Test {
@@ -71,7 +66,8 @@ class LocalRun : public ::testing::Test {
     return testing::run_process(command(more, output, launch), folder());
   }
   json report(const std::string& output = "out") const {
-    return json::parse(read_file(scratch_.path() / output / "report.json"), nullptr, false);
+    return json::parse(testing::file_text(scratch_.path() / output / "report.json"), nullptr,
+                       false);
   }
 
   /// Processes of the run but the launcher, by number, with their command lines.
@@ -82,9 +78,9 @@ class LocalRun : public ::testing::Test {
       if (pid <= 0 || pid == getpid()) {
         continue;
       }
-      const auto variables = read_file(entry.path() / "environ");
+      const auto variables = testing::file_text(entry.path() / "environ");
       if (variables.find(mark_) != std::string::npos) {
-        auto words = read_file(entry.path() / "cmdline");
+        auto words = testing::file_text(entry.path() / "cmdline");
         std::ranges::replace(words, '\0', ' ');
         found[pid] = words;
       }
@@ -216,7 +212,7 @@ TEST_F(LocalRun, NoSecretIsOnACommandLineOrInTheEnvironment) {
   };
   for (const auto& [pid, words] : all) {
     EXPECT_LT(longest_hex(words), 64U) << words;
-    std::istringstream variables(read_file("/proc/" + std::to_string(pid) + "/environ"));
+    std::istringstream variables(testing::file_text("/proc/" + std::to_string(pid) + "/environ"));
     for (std::string variable; std::getline(variables, variable, '\0');) {
       if (std::getenv(variable.substr(0, variable.find('=')).c_str()) == nullptr) {
         EXPECT_LT(longest_hex(variable), 64U) << variable;
@@ -230,7 +226,7 @@ TEST_F(LocalRun, NoSecretIsOnACommandLineOrInTheEnvironment) {
 /// Puts another text of the same size and time in the place of a JSON file in one step: whoever watches the store does
 /// not notice, who reads the file does.
 void replace_unseen(const std::filesystem::path& file) {
-  auto text = read_file(file);
+  auto text = testing::file_text(file);
   text.at(text.find('\n')) = ' ';
   const auto other = file.parent_path().parent_path() / "other.json";
   std::ofstream(other) << text;

@@ -1,11 +1,11 @@
 // Manual pages and bash completion of the package come from the same tree of options as --help.
 #include "tests/support/expect.hpp"
+#include "tests/support/file_text.hpp"
 #include "tests/support/process.hpp"
 #include "tests/support/scratch_folder.hpp"
 
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <sstream>
 
 namespace troupe {
@@ -20,8 +20,7 @@ class ManualPages : public ::testing::Test {
   std::string folder() const { return scratch_.path().string(); }
   std::string pages() const { return folder() + "/pages"; }
   std::string page(const std::string& name) const {
-    std::ifstream in(pages() + "/" + name);
-    return {std::istreambuf_iterator<char>(in), {}};
+    return testing::file_text(pages() + "/" + name);
   }
   /// What bash offers after `words` for the last of them, one a line.
   std::string completed(const std::string& words) const {

@@ -1,6 +1,7 @@
 // Hosts started by hand: `troupe join` against a run that waits for them.
 #include "tests/e2e/other_build.hpp"
 #include "tests/support/fault_cell.hpp"
+#include "tests/support/file_text.hpp"
 #include "tests/support/scratch_folder.hpp"
 
 #include <gtest/gtest.h>
@@ -9,7 +10,6 @@
 #include <filesystem>
 #include <fmt/format.h>
 #include <fstream>
-#include <iterator>
 #include <list>
 #include <optional>
 #include <signal.h>
@@ -130,8 +130,7 @@ TEST_F(Manual, AHostWithAnotherJobFileIsRefused) {
   const auto other_file = folder() + "/other.json";
   const std::filesystem::path job = testing::fault_job(output(), manual_epochs)[2];
   std::filesystem::create_directory_symlink(job.parent_path() / "data", folder() + "/data");
-  std::ifstream in(job);
-  const std::string text{std::istreambuf_iterator<char>(in), {}};
+  const std::string text = testing::file_text(job);
   const auto at = text.find("\"batch_size\": ");
   ASSERT_NE(at, std::string::npos) << text;
   std::ofstream(other_file) << std::string(text).insert(at + 14, "1");

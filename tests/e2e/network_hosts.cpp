@@ -1,10 +1,11 @@
 #include "tests/support/network_hosts.hpp"
 
+#include "tests/support/file_text.hpp"
+
 #include <atomic>
 #include <chrono>
 #include <filesystem>
 #include <fmt/format.h>
-#include <fstream>
 #include <signal.h>
 #include <sstream>
 #include <thread>
@@ -191,8 +192,7 @@ void NetworkHosts::make_host(std::size_t host) {
             "-o",
             "ListenAddress=" + address(host)});
   for (int i = 0; good && i < 500; ++i) {  // it listens after it has gone to the background
-    std::ifstream in(log);
-    const std::string text{std::istreambuf_iterator<char>(in), {}};
+    const std::string text = testing::file_text(log);
     if (text.find("Server listening") != std::string::npos) {
       return;
     }

@@ -1,13 +1,13 @@
 #pragma once
 /// \file other_build.hpp
 /// Copies of the troupe program that report another build.
+#include "tests/support/file_text.hpp"
 #include "tests/support/process.hpp"
 
 #include <gtest/gtest.h>
 
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <string>
 
 namespace troupe::testing {
@@ -17,8 +17,7 @@ inline std::string program_of_other_build(const std::string& troupe, const std::
   const auto version = run_process({troupe, "--version"}, folder).out;
   const std::string before = "build ";
   const auto id = version.substr(version.find(before) + before.size(), 16);
-  std::ifstream in(troupe, std::ios::binary);
-  std::string bytes{std::istreambuf_iterator<char>(in), {}};
+  std::string bytes = testing::file_text(troupe);
   const auto at = bytes.find(id);
   EXPECT_NE(at, std::string::npos) << version;
   bytes.replace(at, id.size(), "0123456789abcdef");

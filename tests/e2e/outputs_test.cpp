@@ -1,5 +1,6 @@
 // What `troupe run` leaves in its output folder, and `troupe predict`.
 #include "tests/support/expect.hpp"
+#include "tests/support/file_text.hpp"
 #include "tests/support/npy_reader.hpp"
 #include "tests/support/process.hpp"
 #include "tests/support/scratch_folder.hpp"
@@ -9,7 +10,6 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <map>
 #include <sstream>
 #include <string>
@@ -58,8 +58,7 @@ class ProgramOutputs : public ::testing::Test {
     return std::filesystem::exists(scratch_.path() / name);
   }
   std::string read(const std::string& name) const {
-    std::ifstream in(scratch_.path() / name, std::ios::binary);
-    return {std::istreambuf_iterator<char>(in), {}};
+    return testing::file_text(scratch_.path() / name);
   }
   json read_json(const std::string& name) const { return json::parse(read(name), nullptr, false); }
   void write(const std::string& name, const std::string& text) const {

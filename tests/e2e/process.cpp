@@ -1,10 +1,10 @@
 #include "tests/support/process.hpp"
 
+#include "tests/support/file_text.hpp"
+
 #include <atomic>
 #include <cstdlib>
 #include <fcntl.h>
-#include <fstream>
-#include <iterator>
 #include <signal.h>
 #include <sstream>
 #include <sys/resource.h>
@@ -14,11 +14,6 @@
 
 namespace troupe::testing {
 namespace {
-
-std::string read_file(const std::string& file) {
-  std::ifstream in(file, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
 
 void redirect(const std::string& file, int descriptor) {
   const int opened = open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
@@ -56,7 +51,7 @@ Process::~Process() {
 
 bool Process::wait_for_output(const std::string& text, std::chrono::milliseconds timeout) {
   const auto end = std::chrono::steady_clock::now() + timeout;
-  while (read_file(out_file_).find(text) == std::string::npos) {
+  while (testing::file_text(out_file_).find(text) == std::string::npos) {
     if (std::chrono::steady_clock::now() > end) {
       return false;
     }
@@ -84,8 +79,8 @@ ProcessResult Process::wait() {
   ProcessResult result;
   result.peak_bytes = static_cast<std::uint64_t>(usage.ru_maxrss) * 1024;
   result.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-  result.out = read_file(out_file_);
-  result.err = read_file(err_file_);
+  result.out = testing::file_text(out_file_);
+  result.err = testing::file_text(err_file_);
   return result;
 }
 

@@ -1,10 +1,11 @@
 #include "tests/support/run_processes.hpp"
 
+#include "tests/support/file_text.hpp"
+
 #include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <filesystem>
-#include <fstream>
 #include <iterator>
 #include <map>
 #include <set>
@@ -21,13 +22,6 @@ namespace fs = std::filesystem;
 
 constexpr const char* variable = "TROUPE_TEST_RUN=";
 
-/// What can be read: of a process that ends meanwhile nothing, where iterators would throw.
-std::string read_all(const fs::path& file) {
-  std::ostringstream text;
-  text << std::ifstream(file, std::ios::binary).rdbuf();
-  return text.str();
-}
-
 /// Zero-terminated words.
 std::vector<std::string> words_of(const std::string& text) {
   std::vector<std::string> words;
@@ -39,7 +33,7 @@ std::vector<std::string> words_of(const std::string& text) {
 }
 
 char state_of(const fs::path& process) {
-  const auto text = read_all(process / "stat");
+  const auto text = file_text(process / "stat");
   const auto end = text.rfind(')');
   return end == std::string::npos || end + 2 >= text.size() ? 'Z' : text[end + 2];
 }
@@ -58,8 +52,8 @@ bool all_threads_stopped(pid_t pid) {
 /// A user program has its arguments in a variable.
 std::string name_of(const fs::path& process) {
   constexpr std::string_view arguments = "TROUPE_MEMBER=";
-  auto words = words_of(read_all(process / "cmdline"));
-  for (const auto& entry : words_of(read_all(process / "environ"))) {
+  auto words = words_of(file_text(process / "cmdline"));
+  for (const auto& entry : words_of(file_text(process / "environ"))) {
     std::istringstream in(entry.starts_with(arguments) ? entry.substr(arguments.size()) : "");
     for (std::string word; std::getline(in, word);) {
       words.push_back(word);
@@ -74,7 +68,7 @@ std::string name_of(const fs::path& process) {
 std::map<std::string, std::uint16_t> tcp_sockets(const fs::path& tables, const std::string& state) {
   std::map<std::string, std::uint16_t> found;
   for (const char* table : {"tcp", "tcp6"}) {
-    std::istringstream in(read_all(tables / table));
+    std::istringstream in(file_text(tables / table));
     for (std::string line; std::getline(in, line);) {
       std::istringstream fields(line);
       const std::vector<std::string> field{std::istream_iterator<std::string>(fields), {}};
@@ -128,7 +122,7 @@ std::vector<RunProcess> processes_of(const std::string& mark) {
     if (!std::ranges::all_of(number, [](char c) { return c >= '0' && c <= '9'; })) {
       continue;
     }
-    const auto environment = words_of(read_all(entry.path() / "environ"));
+    const auto environment = words_of(file_text(entry.path() / "environ"));
     const char state = state_of(entry.path());
     if (std::ranges::find(environment, wanted) != environment.end() && state != 'Z' &&
         state != 'X') {
@@ -209,7 +203,7 @@ std::vector<std::string> still_open(const std::vector<std::string>& sockets) {
   std::set<std::string> known;
   for (const auto& [file, column] :
        {Table{"tcp", 9}, Table{"tcp6", 9}, Table{"udp", 9}, Table{"udp6", 9}, Table{"unix", 6}}) {
-    std::istringstream in(read_all(fs::path("/proc/net") / file));
+    std::istringstream in(file_text(fs::path("/proc/net") / file));
     for (std::string line; std::getline(in, line);) {
       std::istringstream fields(line);
       const std::vector<std::string> field{std::istream_iterator<std::string>(fields), {}};

@@ -1,12 +1,11 @@
 // examples/samplers: run every job, with the output that its README shows, and in another layout.
 #include "tests/support/expect.hpp"
+#include "tests/support/file_text.hpp"
 #include "tests/support/npy_reader.hpp"
 #include "tests/support/process.hpp"
 #include "tests/support/scratch_folder.hpp"
 
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 #include <string>
 #include <vector>
 
@@ -19,11 +18,7 @@ const fs::path sampler_examples = fs::path(TROUPE_SOURCE_DIR) / "examples" / "sa
 
 class SamplerExamples : public ::testing::Test {
  protected:
-  static std::string readme() {
-    std::ostringstream text;
-    text << std::ifstream(sampler_examples / "README.md").rdbuf();
-    return text.str();
-  }
+  static std::string readme() { return testing::file_text(sampler_examples / "README.md"); }
   /// The last line of an output that begins with a word, with its digest.
   static std::string digest_line(const std::string& output, const std::string& word) {
     const auto at = output.rfind("\n" + word);

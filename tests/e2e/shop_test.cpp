@@ -1,11 +1,10 @@
 // examples/shop: generate the graph and run every job on it, with the output that its README shows.
 #include "tests/support/expect.hpp"
+#include "tests/support/file_text.hpp"
 #include "tests/support/process.hpp"
 #include "tests/support/scratch_folder.hpp"
 
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 #include <string>
 #include <vector>
 
@@ -17,9 +16,7 @@ namespace fs = std::filesystem;
 const fs::path shop_example = fs::path(TROUPE_SOURCE_DIR) / "examples" / "shop";
 
 std::string readme_of_shop() {
-  std::ostringstream text;
-  text << std::ifstream(shop_example / "README.md").rdbuf();
-  return text.str();
+  return testing::file_text(shop_example / "README.md");
 }
 
 /// The line of an output that begins with a word; empty if there is none.

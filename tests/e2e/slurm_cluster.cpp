@@ -1,5 +1,7 @@
 #include "tests/support/slurm_cluster.hpp"
 
+#include "tests/support/file_text.hpp"
+
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -50,11 +52,6 @@ void write_key(const std::string& file) {
   std::filesystem::permissions(file, std::filesystem::perms::owner_read);
 }
 
-std::string text_of(const std::filesystem::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-
 }  // namespace
 
 std::string SlurmCluster::unavailable() {
@@ -80,7 +77,7 @@ SlurmCluster::SlurmCluster(std::string folder) : folder_(std::move(folder)) {
                   "--socket=" + at("munge.sock"), "--pid-file=" + at("munge.pid"),
                   "--log-file=" + at("munge.log"), "--seed-file=" + at("munge.seed")});
   if (!wait_for({"munge", "--no-input", "--socket=" + at("munge.sock")}, "MUNGE:")) {
-    problem_ = "munged does not answer: " + text_of(munged_->err_file());
+    problem_ = "munged does not answer: " + testing::file_text(munged_->err_file());
     return;
   }
   start(controller_, {"slurmctld", "-D"});
@@ -88,7 +85,7 @@ SlurmCluster::SlurmCluster(std::string folder) : folder_(std::move(folder)) {
   start_node(1);
   if (!wait_for({"sinfo", "--noheader", "--Format=Nodes,StateCompact"},
                 "2                   idle")) {
-    problem_ = "the nodes do not become idle: " + text_of(controller_->err_file());
+    problem_ = "the nodes do not become idle: " + testing::file_text(controller_->err_file());
   }
 }
 
@@ -189,7 +186,8 @@ std::vector<pid_t> SlurmCluster::step_daemons(const std::string& node) const {
   const auto log = folder_ + "/slurmd." + node + ".log";
   for (const auto& entry : std::filesystem::directory_iterator("/proc", error)) {
     const auto pid = std::atoi(entry.path().filename().c_str());
-    if (pid <= 0 || text_of(entry.path() / "cmdline").find("slurmstepd") == std::string::npos) {
+    if (pid <= 0 ||
+        testing::file_text(entry.path() / "cmdline").find("slurmstepd") == std::string::npos) {
       continue;
     }
     for (const auto& file : std::filesystem::directory_iterator(entry.path() / "fd", error)) {
@@ -211,7 +209,7 @@ void SlurmCluster::kill_node(int node) {
     std::error_code error;
     for (const auto& thread :
          std::filesystem::directory_iterator(fmt::format("/proc/{}/task", step), error)) {
-      std::istringstream children(text_of(thread.path() / "children"));
+      std::istringstream children(testing::file_text(thread.path() / "children"));
       for (pid_t child = 0; children >> child;) {
         kill(child, SIGKILL);
       }

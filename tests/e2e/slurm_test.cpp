@@ -1,6 +1,7 @@
 // Runs inside allocations of a real Slurm: two nodes on this machine.
 #include "tests/support/eavesdropper.hpp"
 #include "tests/support/fault_cell.hpp"
+#include "tests/support/file_text.hpp"
 #include "tests/support/scratch_folder.hpp"
 #include "tests/support/slurm_cluster.hpp"
 
@@ -8,8 +9,6 @@
 
 #include <filesystem>
 #include <fmt/format.h>
-#include <fstream>
-#include <iterator>
 #include <optional>
 #include <signal.h>
 #include <thread>
@@ -25,11 +24,6 @@ using Words = std::vector<std::string>;
 
 constexpr int slurm_epochs = 12;
 constexpr int many_epochs = 400;
-
-std::string log_text(const fs::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
 
 class Slurm : public ::testing::Test {
  protected:
@@ -80,7 +74,8 @@ class Slurm : public ::testing::Test {
     return true;
   }
   bool wait_for_text(const std::string& text) {
-    return wait_until(30s, [&] { return log_text(job_output()).find(text) != std::string::npos; });
+    return wait_until(
+        30s, [&] { return testing::file_text(job_output()).find(text) != std::string::npos; });
   }
   bool wait_for_state(const std::string& state) {
     return wait_until(40s, [&] { return cluster_->job_value(number_, "JobState") == state; });
@@ -110,7 +105,7 @@ class Slurm : public ::testing::Test {
         << cluster_->job_value(number_, "JobState");
     EXPECT_EQ(cluster_->job_value(number_, "ExitCode"), "130:0");
     EXPECT_TRUE(wait_for_text("go on from " + output() + "/checkpoints/step-"))
-        << log_text(job_output());
+        << testing::file_text(job_output());
     EXPECT_TRUE(all_end());
   }
 
@@ -204,10 +199,10 @@ TEST_F(Slurm, OutsideAnAllocationTheWaysIntoOneAreNamed) {
 TEST_F(Slurm, ASubmittedJobGivesTheDigestsAndItsScriptIsPrivate) {
   ASSERT_NO_FATAL_FAILURE(submit(slurm_epochs, {"cluster.slurm.time=10"}));
 
-  EXPECT_TRUE(wait_for_state("COMPLETED")) << log_text(job_output());
+  EXPECT_TRUE(wait_for_state("COMPLETED")) << testing::file_text(job_output());
 
   EXPECT_EQ(testing::digests_in(output()), testing::undisturbed_digests(slurm_epochs));
-  EXPECT_NE(log_text(job_output()).find("report in " + output()), std::string::npos);
+  EXPECT_NE(testing::file_text(job_output()).find("report in " + output()), std::string::npos);
   EXPECT_EQ(fs::status(output() + "/submit.sbatch").permissions(),
             fs::perms::owner_read | fs::perms::owner_write);
   EXPECT_TRUE(all_end());
@@ -215,7 +210,7 @@ TEST_F(Slurm, ASubmittedJobGivesTheDigestsAndItsScriptIsPrivate) {
 
 TEST_F(Slurm, TheWarningBeforeTheTimeIsUpGivesACheckpoint) {
   ASSERT_NO_FATAL_FAILURE(submit(many_epochs));
-  ASSERT_TRUE(wait_for_text("epoch   3/")) << log_text(job_output());
+  ASSERT_TRUE(wait_for_text("epoch   3/")) << testing::file_text(job_output());
 
   cluster_->run({"scancel", "--batch", "--signal=TERM", number_});  // as --signal=B:TERM@60
 
@@ -224,20 +219,20 @@ TEST_F(Slurm, TheWarningBeforeTheTimeIsUpGivesACheckpoint) {
 
 TEST_F(Slurm, ACancelledJobGivesACheckpoint) {
   ASSERT_NO_FATAL_FAILURE(submit(many_epochs));
-  ASSERT_TRUE(wait_for_text("epoch   3/")) << log_text(job_output());
+  ASSERT_TRUE(wait_for_text("epoch   3/")) << testing::file_text(job_output());
 
   cluster_->run({"scancel", number_});  // tells every process of the job
 
   EXPECT_TRUE(wait_for_text("go on from " + output() + "/checkpoints/step-"))
-      << log_text(job_output());
+      << testing::file_text(job_output());
   EXPECT_TRUE(all_end());
 }
 
 TEST_F(Slurm, AJobThatSlurmStartsAgainGoesOnFromItsCheckpoint) {
   ASSERT_NO_FATAL_FAILURE(submit(30));
-  ASSERT_TRUE(wait_for_text("epoch  4/")) << log_text(job_output());
+  ASSERT_TRUE(wait_for_text("epoch  4/")) << testing::file_text(job_output());
   cluster_->run({"scancel", "--batch", "--signal=TERM", number_});
-  ASSERT_TRUE(wait_for_state("FAILED")) << log_text(job_output());
+  ASSERT_TRUE(wait_for_state("FAILED")) << testing::file_text(job_output());
 
   // Slurm itself would wait for two minutes.
   run_.emplace(cluster_->command({"salloc", "--quiet", "--nodes=2", "env", "SLURM_RESTART_COUNT=1",

@@ -1,6 +1,7 @@
 // Hosts reached by ssh: machines made of network namespaces, with links that can be cut.
 #include "tests/support/eavesdropper.hpp"
 #include "tests/support/fault_cell.hpp"
+#include "tests/support/file_text.hpp"
 #include "tests/support/network_hosts.hpp"
 #include "tests/support/scratch_folder.hpp"
 
@@ -11,7 +12,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <fstream>
-#include <iterator>
 #include <optional>
 
 namespace troupe {
@@ -108,8 +108,7 @@ TEST_F(Ssh, AHostFileSaysPerHostHowItIsReachedAndHowManyRanksItHas) {
 
 /// Text of a file of /proc, or of any other; zeros become spaces.
 std::string words_in(const std::filesystem::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  std::string text{std::istreambuf_iterator<char>(in), {}};
+  std::string text = testing::file_text(file);
   std::ranges::replace(text, '\0', ' ');
   return text;
 }

@@ -2,9 +2,7 @@
 
 #include "tests/gpu/sample_support.hpp"
 #include "tests/runtime/sample/golden_graphs.hpp"
-
-#include <fstream>
-#include <sstream>
+#include "tests/support/file_text.hpp"
 
 namespace troupe {
 namespace {
@@ -182,9 +180,10 @@ TEST_P(SampleHops, MakeGoldenBatches) {
     std::uint16_t seed_type = 0;
   };
   const auto contents = [](const std::string& name) {
-    std::ifstream file(std::string(TROUPE_SOURCE_DIR) + "/tests/goldens/batches/" + name);
-    EXPECT_TRUE(file.good()) << name;
-    return (std::ostringstream() << file.rdbuf()).str() + "\n";
+    const auto text =
+        testing::file_text(std::string(TROUPE_SOURCE_DIR) + "/tests/goldens/batches/" + name);
+    EXPECT_FALSE(text.empty()) << name;
+    return text + "\n";
   };
   const auto expect_golden = [&](const testing::TestGraph& graph, const std::string& name,
                                  const std::vector<Golden>& batches) {

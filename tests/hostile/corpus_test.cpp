@@ -2,12 +2,11 @@
 // targets check (they end the program where one does not hold).
 #include "tests/hostile/mutations.hpp"
 #include "tests/support/expect.hpp"
+#include "tests/support/file_text.hpp"
 
 #include "fuzz/targets.hpp"
 
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <ostream>
 
 namespace troupe {
@@ -37,8 +36,8 @@ class Corpus : public ::testing::TestWithParam<fuzz::Target> {
     std::ranges::sort(files);
     std::vector<Octets> list;
     for (const auto& file : files) {
-      std::ifstream in(file, std::ios::binary);
-      list.emplace_back(std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>());
+      const auto bytes = testing::file_text(file);
+      list.emplace_back(bytes.begin(), bytes.end());
     }
     return list;
   }

@@ -3,6 +3,7 @@
 #include "tests/hostile/mutations.hpp"
 #include "tests/runtime/graph/store_fixture.hpp"
 #include "tests/support/expect.hpp"
+#include "tests/support/file_text.hpp"
 #include "tests/support/process.hpp"
 
 namespace troupe {
@@ -106,7 +107,7 @@ TEST_F(HostileProgram, NarrowIdsGiveTheSameStore) {
   save_npy<std::int32_t>(in() / "train_idx.npy", {3}, {0, 2, 4});
   ASSERT_EQ(troupe({"import", path("in"), path("narrow")}).exit_code, 0);
   for (const auto& name : testing::files_below(dir_ / "store")) {
-    EXPECT_EQ(testing::read_all(dir_ / "store" / name), testing::read_all(dir_ / "narrow" / name))
+    EXPECT_EQ(testing::file_text(dir_ / "store" / name), testing::file_text(dir_ / "narrow" / name))
         << name;
   }
 }
@@ -163,7 +164,7 @@ TEST_F(HostileProgram, TheSameJobTwiceGivesTheSameBatches) {
 TEST_F(HostileProgram, DamagedFilesOfAFolderNeverCrashTheImport) {
   testing::InputCount count("import by the program");
   for (const auto& name : testing::files_below(in())) {
-    const auto good = testing::read_all(in() / name);
+    const auto good = testing::file_text(in() / name);
     const testing::Octets octets(good.begin(), good.end());
     testing::each_mutation(octets, 4, [&](const testing::Octets& changed) {
       testing::write_all(in() / name, {changed.begin(), changed.end()});

@@ -6,6 +6,7 @@
 #include "tests/hostile/mutations.hpp"
 #include "tests/runtime/graph/store_fixture.hpp"
 #include "tests/support/expect.hpp"
+#include "tests/support/file_text.hpp"
 
 #include "fuzz/self_checksum.hpp"
 
@@ -59,7 +60,7 @@ class HostileStore : public ::testing::Test {
     testing::InputCount count(store);
     for (const auto& name : testing::files_below(dir_ / store)) {
       const auto path = dir_ / store / name;
-      const auto good = octets(testing::read_all(path));
+      const auto good = octets(testing::file_text(path));
       testing::each_mutation(good, most, [&](const Octets& changed) {
         testing::write_all(path, text(changed));
         const auto status = open();
@@ -129,7 +130,7 @@ TEST_F(HostileStore, ACountThatNoArrayConfirmsIsRefusedBeforeMemoryIsTaken) {
   ASSERT_OK(testing::write_graph_store(contents, dir_ / "two"));
   ASSERT_OK(GraphStore::open(dir_ / "two", {}));
   ASSERT_OK_AND_ASSIGN(auto info,
-                       graph_from_json(testing::read_all(dir_ / "two" / "graph.json"), "g"));
+                       graph_from_json(testing::file_text(dir_ / "two" / "graph.json"), "g"));
   info.node_types[1].count = std::uint64_t{1} << 31;  // 16 GiB of ids
 
   testing::write_all(dir_ / "two" / "graph.json", graph_to_json(info));

@@ -1,18 +1,11 @@
 #include "launcher/processes/process_logs.hpp"
 
 #include "tests/support/expect.hpp"
+#include "tests/support/file_text.hpp"
 #include "tests/support/scratch_folder.hpp"
-
-#include <fstream>
-#include <iterator>
 
 namespace troupe {
 namespace {
-
-std::string log_of(const std::filesystem::path& file) {
-  std::ifstream in(file);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
 
 TEST(ProcessLogs, HaveAFileForEachProcess) {
   const testing::ScratchFolder scratch;
@@ -24,9 +17,9 @@ TEST(ProcessLogs, HaveAFileForEachProcess) {
     logs.add(line);
   }
 
-  EXPECT_EQ(log_of(dir / "host-0.log"), "a\n[rank 1] c\n");
-  EXPECT_EQ(log_of(dir / "rank-1.log"), "b\n");
-  EXPECT_EQ(log_of(dir / "agents.log"), "an agent\n[../x] d\n[] e\n[host 0]\n");
+  EXPECT_EQ(testing::file_text(dir / "host-0.log"), "a\n[rank 1] c\n");
+  EXPECT_EQ(testing::file_text(dir / "rank-1.log"), "b\n");
+  EXPECT_EQ(testing::file_text(dir / "agents.log"), "an agent\n[../x] d\n[] e\n[host 0]\n");
   EXPECT_FALSE(std::filesystem::exists(scratch.path() / "out" / "x.log"));
 }
 

@@ -2,12 +2,12 @@
 /// \file npy_reader.hpp
 /// A small npy reader for golden files, independent of the one in the product: npy version 1.0,
 /// little-endian, C order. Throws std::runtime_error, which fails the test.
+#include "tests/support/file_text.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <sstream>
 #include <stdexcept>
 #include <string>
@@ -80,8 +80,7 @@ struct NpyArray {
 };
 
 inline NpyArray read_npy(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  const std::string all((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  const std::string all = file_text(path);
   const std::string magic("\x93NUMPY\x01\x00", 8);
   if (all.size() < 10 || all.compare(0, 8, magic) != 0) {
     throw std::runtime_error("npy: cannot read " + path.string());

@@ -3,6 +3,7 @@
 #include "runtime/data/npy_import.hpp"
 #include "runtime/data/triples_import.hpp"
 #include "tests/runtime/data/import_fixture.hpp"
+#include "tests/support/file_text.hpp"
 
 #include <algorithm>
 #include <map>
@@ -184,7 +185,7 @@ TEST_F(EdgeSplitting, ThePiecesDoNotMatterAndTheSeedDoes) {
   ASSERT_OK(written(other, {}, 1000, "c"));
 
   const auto file = [&](const std::string& store, const std::string& name) {
-    return read_all(temp_ / store / name);
+    return testing::file_text(temp_ / store / name);
   };
   for (const auto& name : files_below(temp_ / "a")) {
     EXPECT_EQ(file("a", name), file("b", name)) << name;

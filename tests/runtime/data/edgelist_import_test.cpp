@@ -3,6 +3,7 @@
 #include "runtime/graph/store.hpp"
 #include "tests/runtime/data/import_fixture.hpp"
 #include "tests/support/expect.hpp"
+#include "tests/support/file_text.hpp"
 
 #include <fmt/format.h>
 #include <zlib.h>
@@ -18,7 +19,7 @@ std::string gzipped(const std::string& text, const std::filesystem::path& path) 
   gzFile file = gzopen(path.c_str(), "wb");
   gzwrite(file, text.data(), static_cast<unsigned>(text.size()));
   gzclose(file);
-  return read_all(path);
+  return testing::file_text(path);
 }
 
 std::string zstd_of(const std::string& text) {
@@ -105,7 +106,7 @@ TEST_F(EdgelistImport, AByteOrderMarkIsNoPartOfTheFirstLine) {
   EdgelistOptions options;
   options.text_ids = true;
   EXPECT_EQ(edges({mark + "alice,bob\nc/1,bob\n", mark + "bob,7\n"}, options), three);
-  EXPECT_EQ(read_all(out_ / "nodes-node/names.txt"), "alice\nbob\nc/1\n7\n");
+  EXPECT_EQ(testing::file_text(out_ / "nodes-node/names.txt"), "alice\nbob\nc/1\n7\n");
 }
 
 TEST_F(EdgelistImport, DamagedCompressionIsAnErrorWithTheFile) {
@@ -144,7 +145,8 @@ TEST_F(EdgelistImport, ManyBlocksKeepTheOrderOfLines) {
   contents.in_lists.push_back(build_in_lists({sources, destinations}, 100'003, 100'003));
   ASSERT_OK(write_graph_store(contents, temp_ / "whole"));
   for (const auto& file : files_below(out_)) {
-    EXPECT_EQ(read_all(out_ / file), read_all(temp_ / ("whole/" + file))) << file;
+    EXPECT_EQ(testing::file_text(out_ / file), testing::file_text(temp_ / ("whole/" + file)))
+        << file;
   }
 }
 
@@ -152,7 +154,7 @@ TEST_F(EdgelistImport, TextIdsAreNumberedByFirstAppearanceAndKept) {
   EdgelistOptions options;
   options.text_ids = true;
   EXPECT_EQ(edges({"alice,bob\nc/1,bob\n", "bob,7\n"}, options), three);
-  EXPECT_EQ(read_all(out_ / "nodes-node/names.txt"), "alice\nbob\nc/1\n7\n");
+  EXPECT_EQ(testing::file_text(out_ / "nodes-node/names.txt"), "alice\nbob\nc/1\n7\n");
   options.header = true;
   EXPECT_EQ(edges({"from,to\nalice,bob\n", "from,to\ncarl,bob\nbob,d\n"}, options), three);
 }
@@ -312,7 +314,8 @@ TEST_F(EdgelistImport, LittleMemoryGivesTheSameWeightsAndTimes) {
   options.import.writer.memory_bytes = 1 << 16;
   EXPECT_EQ(edges(files, options), expected);
   for (const auto& file : files_below(out_)) {
-    EXPECT_EQ(read_all(out_ / file), read_all(temp_ / ("in memory/" + file))) << file;
+    EXPECT_EQ(testing::file_text(out_ / file), testing::file_text(temp_ / ("in memory/" + file)))
+        << file;
   }
 }
 

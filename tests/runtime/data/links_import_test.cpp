@@ -3,6 +3,7 @@
 #include "runtime/data/stream_store.hpp"
 #include "runtime/data/triples_import.hpp"
 #include "tests/runtime/data/import_fixture.hpp"
+#include "tests/support/file_text.hpp"
 
 #include <cmath>
 #include <limits>
@@ -108,7 +109,9 @@ TEST_F(LinkWriting, TheSameBytesWhateverMemoryAndPieces) {
   ASSERT_OK(pieces.finish());
 
   for (const auto& file : files_below(temp_ / "whole")) {
-    EXPECT_EQ(read_all(temp_ / "whole" / file), read_all(temp_ / "pieces" / file)) << file;
+    EXPECT_EQ(testing::file_text(temp_ / "whole" / file),
+              testing::file_text(temp_ / "pieces" / file))
+        << file;
   }
   EXPECT_EQ(files_below(temp_ / "whole"), files_below(temp_ / "pieces"));
 }

@@ -3,6 +3,7 @@
 #include "runtime/graph/store.hpp"
 #include "tests/runtime/graph/store_fixture.hpp"
 #include "tests/support/expect.hpp"
+#include "tests/support/file_text.hpp"
 
 #include <cmath>
 
@@ -35,7 +36,7 @@ class NpyImport : public ::testing::Test {
     EXPECT_OK(import());
     std::map<std::string, std::string> files;
     for (const auto& file : files_below(out_)) {
-      files[file] = read_all(out_ / file);
+      files[file] = testing::file_text(out_ / file);
     }
     return files;
   }

@@ -1,5 +1,6 @@
 #include "runtime/data/ogb_import.hpp"
 #include "tests/runtime/data/import_fixture.hpp"
+#include "tests/support/file_text.hpp"
 #include "tests/support/npz_writer.hpp"
 
 #include <cmath>
@@ -69,7 +70,7 @@ TEST_F(OgbArchive, GivesTheStoreThatTextGives) {
   write_all(text / "raw/node-label.csv", "2\n-1\n1\n0\n");
   for (const auto* role : {"train", "valid", "test"}) {
     const auto file = fmt::format("split/time/{}.csv", role);
-    write_all(text / file, read_all(in_ / file));
+    write_all(text / file, testing::file_text(in_ / file));
   }
   InlineExecutor executor;
   ASSERT_OK(import_ogb(text, temp_ / "from_text", {}, executor));
@@ -80,7 +81,8 @@ TEST_F(OgbArchive, GivesTheStoreThatTextGives) {
     const auto files = files_below(out_);
     EXPECT_EQ(files, files_below(temp_ / "from_text"));
     for (const auto& file : files) {
-      EXPECT_TRUE(read_all(out_ / file) == read_all(temp_ / "from_text" / file)) << file;
+      EXPECT_TRUE(testing::file_text(out_ / file) == testing::file_text(temp_ / "from_text" / file))
+          << file;
     }
     EXPECT_EQ(left_out_, (std::vector<std::string>{"raw/data.npz: node_year.npy"}));
   }

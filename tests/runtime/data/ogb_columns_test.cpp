@@ -1,6 +1,7 @@
 // Columns that users name in OGB's layouts.
 #include "runtime/data/ogb_import.hpp"
 #include "tests/runtime/data/import_fixture.hpp"
+#include "tests/support/file_text.hpp"
 #include "tests/support/npz_writer.hpp"
 
 namespace troupe {
@@ -116,7 +117,7 @@ TEST_F(OgbNamed, AnArchiveWithOtherRowsOrDamagedBytesIsRefused) {
   };
   write(100'000);
   ASSERT_OK(import({"node_year"}));
-  auto text = read_all(in_ / "raw/data.npz");
+  auto text = testing::file_text(in_ / "raw/data.npz");
   text[text.find("node_year") + 200] ^= 0x10;
   write_all(in_ / "raw/data.npz", text);
   EXPECT_FALSE(import({"node_year"}).ok());

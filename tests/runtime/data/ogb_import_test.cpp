@@ -1,6 +1,7 @@
 #include "runtime/data/ogb_import.hpp"
 
 #include "tests/runtime/data/import_fixture.hpp"
+#include "tests/support/file_text.hpp"
 
 #include <cmath>
 #include <sys/stat.h>
@@ -186,7 +187,7 @@ TEST_F(Ogb, MissingAndDamagedFilesAreErrors) {
   std::filesystem::remove(in_ / "raw/edge.csv.gz");
   EXPECT_ERROR(import(), Errc::not_found, "expected raw/edge.csv.gz");
   SetUp();
-  auto cut = read_all(in_ / "raw/node-feat.csv.gz");
+  auto cut = testing::file_text(in_ / "raw/node-feat.csv.gz");
   cut.resize(cut.size() - 6);
   write_all(in_ / "raw/node-feat.csv.gz", cut);
   EXPECT_ERROR(import(), Errc::data_corruption, "node-feat.csv.gz");

@@ -2,6 +2,7 @@
 #include "runtime/graph/store.hpp"
 #include "tests/runtime/graph/forge.hpp"
 #include "tests/support/expect.hpp"
+#include "tests/support/file_text.hpp"
 
 #include <algorithm>
 #include <array>
@@ -141,7 +142,7 @@ TEST_F(StreamStoreEdgeData, TheBytesDoNotDependOnMemoryThreadsOrPieces) {
     const auto out = temp_ / std::to_string(i);
     ASSERT_OK(write_edge_data(data_, transforms, ways[i], out));
     for (const auto& file : files_below(temp_ / "whole")) {
-      EXPECT_EQ(read_all(out / file), read_all(temp_ / "whole" / file)) << file;
+      EXPECT_EQ(testing::file_text(out / file), testing::file_text(temp_ / "whole" / file)) << file;
     }
   }
 }

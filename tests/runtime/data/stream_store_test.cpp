@@ -3,6 +3,7 @@
 #include "runtime/graph/store.hpp"
 #include "tests/runtime/graph/store_fixture.hpp"
 #include "tests/support/expect.hpp"
+#include "tests/support/file_text.hpp"
 
 #include <fmt/format.h>
 #include <limits>
@@ -18,7 +19,7 @@ using StoredFiles = std::map<std::string, std::string>;
 StoredFiles stored(const std::filesystem::path& store) {
   StoredFiles files;
   for (const auto& file : files_below(store)) {
-    files[file] = read_all(store / file);
+    files[file] = testing::file_text(store / file);
   }
   return files;
 }
@@ -365,7 +366,7 @@ TEST_F(StreamStore, FurtherFilesAreListedWithTheirChecksums) {
   ASSERT_OK_AND_ASSIGN(const auto info, further.finish());
   EXPECT_EQ(info.files.back().path, "nodes-node/names.txt");
   EXPECT_EQ(info.files.back().bytes, 2U);
-  EXPECT_EQ(read_all(temp_ / "store/nodes-node/names.txt"), "a\n");
+  EXPECT_EQ(testing::file_text(temp_ / "store/nodes-node/names.txt"), "a\n");
 }
 
 TEST_F(StreamStore, WhatIsDroppedOrFailsLeavesNothing) {

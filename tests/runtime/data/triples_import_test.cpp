@@ -3,6 +3,7 @@
 #include "runtime/graph/store.hpp"
 #include "tests/runtime/graph/store_fixture.hpp"
 #include "tests/support/expect.hpp"
+#include "tests/support/file_text.hpp"
 
 #include <array>
 #include <fmt/format.h>
@@ -62,8 +63,9 @@ TEST_F(Triples, TrainingTriplesAreEdgesOfATypePerRelation) {
 TEST_F(Triples, NamesAreKeptInOrderOfFirstAppearance) {
   ASSERT_OK(import());
 
-  EXPECT_EQ(read_all(out_ / "nodes-entity/names.txt"), "ann\nbob\nan apple, red\n#1\ncarl\n");
-  EXPECT_EQ(read_all(out_ / "relations.txt"), "knows\nlikes\nhates\n");
+  EXPECT_EQ(testing::file_text(out_ / "nodes-entity/names.txt"),
+            "ann\nbob\nan apple, red\n#1\ncarl\n");
+  EXPECT_EQ(testing::file_text(out_ / "relations.txt"), "knows\nlikes\nhates\n");
 }
 
 TEST_F(Triples, OtherTriplesAreKeptAsArrays) {
@@ -154,13 +156,13 @@ TEST_F(Triples, SpacesSeparateWhereThereIsNoTab) {
   ASSERT_OK_AND_ASSIGN(const auto info, import());
 
   EXPECT_EQ(info.edge_types.front().count, 2U);
-  EXPECT_EQ(read_all(out_ / "nodes-entity/names.txt"), "a\nb\nc\n");
+  EXPECT_EQ(testing::file_text(out_ / "nodes-entity/names.txt"), "a\nb\nc\n");
 }
 
 TEST_F(Triples, FilesMayBeNamedAndCompressed) {
   ASSERT_OK(import());
-  const auto expected = read_all(out_ / "graph.json");
-  const auto text = read_all(in_ / "train.txt");
+  const auto expected = testing::file_text(out_ / "graph.json");
+  const auto text = testing::file_text(in_ / "train.txt");
   const auto packed = in_ / "train.txt.gz";
   gzFile gz = gzopen(packed.c_str(), "wb");
   gzwrite(gz, text.data(), static_cast<unsigned>(text.size()));
@@ -168,11 +170,11 @@ TEST_F(Triples, FilesMayBeNamedAndCompressed) {
   std::filesystem::remove(in_ / "train.txt");
 
   ASSERT_OK(import());
-  EXPECT_EQ(read_all(out_ / "graph.json"), expected);
+  EXPECT_EQ(testing::file_text(out_ / "graph.json"), expected);
   ASSERT_OK(import(false, {packed, in_ / "valid.txt", in_ / "test.txt"}));
-  EXPECT_EQ(read_all(out_ / "graph.json"), expected);
+  EXPECT_EQ(testing::file_text(out_ / "graph.json"), expected);
 
-  auto cut = read_all(packed);
+  auto cut = testing::file_text(packed);
   cut.resize(cut.size() - 9);
   write_all(packed, cut);
   EXPECT_ERROR(import(), Errc::data_corruption, "train.txt.gz");

@@ -7,6 +7,7 @@
 #include "runtime/graph/store.hpp"
 #include "tests/runtime/graph/store_fixture.hpp"
 #include "tests/support/expect.hpp"
+#include "tests/support/file_text.hpp"
 #include "tests/support/npy_reader.hpp"
 #include "tests/support/statistics.hpp"
 
@@ -61,7 +62,7 @@ class Rmat : public ::testing::Test {
   std::map<std::string, std::string> files() const {
     std::map<std::string, std::string> files;
     for (const auto& file : testing::files_below(out_)) {
-      files[file] = testing::read_all(out_ / file);
+      files[file] = testing::file_text(out_ / file);
     }
     return files;
   }
@@ -408,7 +409,7 @@ TEST_F(Rmat, AnExistingFolderIsNotTouched) {
 
   EXPECT_ERROR(generate::write_npy(graph, small_npy(), here, out_), Errc::failed_precondition,
                "exists");
-  EXPECT_EQ(testing::read_all(out_ / "indptr.npy"), "mine");
+  EXPECT_EQ(testing::file_text(out_ / "indptr.npy"), "mine");
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include "runtime/generate/streams.hpp"
 #include "tests/runtime/generate/generated.hpp"
+#include "tests/support/file_text.hpp"
 #include "tests/support/statistics.hpp"
 
 #include <cmath>
@@ -191,7 +192,7 @@ TEST_F(Sbm, EdgesAreSymmetrisedAndThinnedAsImportsDo) {
 TEST_F(Sbm, TheStoreSaysHowItWasMade) {
   ASSERT_OK_AND_ASSIGN(const auto store, make(small_sbm()));
 
-  EXPECT_EQ(testing::read_all(out_ / "generator.json"),
+  EXPECT_EQ(testing::file_text(out_ / "generator.json"),
             "{ \"kind\": \"sbm\", \"nodes\": 1003, \"edges\": 20000, \"symmetrize\": false, "
             "\"features\": 8, \"classes\": 5, \"train\": 501, \"val\": 100, \"test\": 200, "
             "\"homophily\": 0.7, \"noise\": 1, \"seed\": 3 }\n");
@@ -290,7 +291,7 @@ TEST_F(Sbm, AFolderThatExistsIsNotTouched) {
 
   EXPECT_ERROR(generate::write_store(graph, small_sbm(), here, out_), Errc::failed_precondition,
                "exists");
-  EXPECT_EQ(testing::read_all(out_ / "mine"), "mine");
+  EXPECT_EQ(testing::file_text(out_ / "mine"), "mine");
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include "runtime/graph/graph_json.hpp"
 #include "tests/runtime/graph/forge.hpp"
 #include "tests/support/expect.hpp"
+#include "tests/support/file_text.hpp"
 
 namespace troupe {
 namespace {
@@ -53,7 +54,7 @@ class FeaturesManifest : public ::testing::Test {
   FileInfo save(const std::string& path, std::vector<std::uint64_t> shape,
                 const std::vector<T>& values) const {
     save_npy(dir_ / path, std::move(shape), values);
-    const auto text = read_all(dir_ / path);
+    const auto text = testing::file_text(dir_ / path);
     return {path, text.size(), to_string(digest_of(std::as_bytes(std::span(text))))};
   }
   Result<std::shared_ptr<const Part>> load(std::uint32_t part, StoreOptions options = {}) const {
@@ -99,7 +100,7 @@ TEST_F(FeaturesManifest, DamageIsFoundWithTheFilesName) {
       EXPECT_ERROR(load(0), Errc::data_corruption, file);
       flip_byte(dir_ / file, at);
     }
-    const auto text = read_all(dir_ / file);
+    const auto text = testing::file_text(dir_ / file);
     write_all(dir_ / file, text.substr(0, text.size() - 1));
     EXPECT_ERROR(load(0, {.verify = Verify::sizes}), Errc::data_corruption, file);
     write_all(dir_ / file, text);
@@ -108,7 +109,7 @@ TEST_F(FeaturesManifest, DamageIsFoundWithTheFilesName) {
 }
 
 TEST_F(FeaturesManifest, AForgedOneIsAnError) {
-  const auto original = read_all(manifest_);
+  const auto original = testing::file_text(manifest_);
   struct Case {
     std::string from;
     std::string to;
@@ -160,7 +161,7 @@ TEST_F(FeaturesManifest, WhatIsNotJsonIsAnError) {
 
 TEST_F(FeaturesManifest, APartitionSaysThatFeaturesComeLaterOrIsOfTheFirstVersion) {
   const auto path = dir_ / "partition.json";
-  const auto original = read_all(path);
+  const auto original = testing::file_text(path);
   forge(path, "\"later\"", "\"never\"");
   EXPECT_ERROR(load(0), Errc::data_corruption, "\"features\": \"later\"");
   write_all(path, original);

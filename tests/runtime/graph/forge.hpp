@@ -4,6 +4,7 @@
 #include "runtime/base/digest.hpp"
 #include "runtime/base/self_checksum.hpp"
 #include "tests/runtime/graph/store_fixture.hpp"
+#include "tests/support/file_text.hpp"
 
 #include <fmt/format.h>
 
@@ -13,7 +14,7 @@ namespace troupe::testing {
 /// what a hostile writer could do.
 inline void forge(const std::filesystem::path& path, const std::string& from,
                   const std::string& to) {
-  auto text = read_all(path);
+  auto text = testing::file_text(path);
   const auto at = text.find(from);
   ASSERT_NE(at, std::string::npos) << from;
   text.replace(at, from.size(), to);
@@ -29,7 +30,7 @@ void forge_array(const std::filesystem::path& dir, const std::string& path,
                  std::vector<std::uint64_t> shape, const std::vector<T>& values,
                  const std::string& listing = "graph.json") {
   const auto entry = [&] {
-    const auto text = read_all(dir / path);
+    const auto text = testing::file_text(dir / path);
     return fmt::format("\"bytes\": {},\n   \"checksum\": \"{}\"", text.size(),
                        to_string(digest_of(std::as_bytes(std::span(text)))));
   };

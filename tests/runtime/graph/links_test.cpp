@@ -4,6 +4,7 @@
 #include "runtime/graph/store.hpp"
 #include "tests/runtime/graph/forge.hpp"
 #include "tests/support/expect.hpp"
+#include "tests/support/file_text.hpp"
 
 #include <fmt/format.h>
 #include <limits>
@@ -70,8 +71,8 @@ class LinksTest : public ::testing::Test {
   template <class T>
   void expect_refused(const std::string& path, std::vector<std::uint64_t> shape,
                       const std::vector<T>& values, const std::string& message) {
-    const auto array = read_all(dir_ / path);
-    const auto json = read_all(dir_ / "graph.json");
+    const auto array = testing::file_text(dir_ / path);
+    const auto json = testing::file_text(dir_ / "graph.json");
     forge_array(dir_, path, std::move(shape), values);
     EXPECT_ERROR(open(), Errc::data_corruption, message);
     EXPECT_ERROR(open({.verify = Verify::sizes}), Errc::data_corruption, message);
@@ -138,7 +139,7 @@ TEST_F(LinksTest, SeedsHaveTimesOnlyWhereTheSplitHas) {
 TEST_F(LinksTest, StoresWithoutThemHaveTheJsonOfOlderPrograms) {
   ASSERT_OK(write_graph_store(random_graph(20, 60, 1).contents, temp_ / "plain"));
 
-  const auto json = read_all(temp_ / "plain/graph.json");
+  const auto json = testing::file_text(temp_ / "plain/graph.json");
 
   EXPECT_EQ(json.find("links"), std::string::npos);
   EXPECT_NE(json.find("\"node_type\": \"node\",\n     \"count\": 7\n"), std::string::npos) << json;
@@ -161,7 +162,7 @@ TEST_F(LinksTest, TheirInfoSurvivesTheJson) {
 
 TEST_F(LinksTest, AForgedGraphJsonIsAnError) {
   const auto path = dir_ / "graph.json";
-  const auto original = read_all(path);
+  const auto original = testing::file_text(path);
   struct Case {
     std::string from;
     std::string to;
@@ -285,15 +286,15 @@ TEST_P(TriplesOfStores, ComeBackWithTheirRelations) {
 }
 
 TEST_P(TriplesOfStores, OnlyThoseOfOneTypeAreLinksForOlderPrograms) {
-  const auto json = read_all(dir_ / "graph.json");
+  const auto json = testing::file_text(dir_ / "graph.json");
 
   EXPECT_EQ(json.find("\"links\": {") != std::string::npos, !GetParam());
   EXPECT_EQ(json.find("\"triples\": {") != std::string::npos, GetParam());
 }
 
 TEST_P(TriplesOfStores, ALabelThatIsNoRelationIsAnError) {
-  const auto original = read_all(dir_ / "graph.json");
-  const auto labels = read_all(dir_ / "splits/default.test.links.labels.npy");
+  const auto original = testing::file_text(dir_ / "graph.json");
+  const auto labels = testing::file_text(dir_ / "splits/default.test.links.labels.npy");
   for (const float label : {2.0F, -1.0F, 0.5F, std::numeric_limits<float>::quiet_NaN()}) {
     forge_array(dir_, "splits/default.test.links.labels.npy", {3}, std::vector<float>{1, label, 0});
     EXPECT_ERROR(GraphStore::open(dir_, {}), Errc::data_corruption,

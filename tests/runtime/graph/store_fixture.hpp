@@ -4,6 +4,7 @@
 #include "runtime/base/files.hpp"
 #include "runtime/base/philox.hpp"
 #include "runtime/graph/npy.hpp"
+#include "tests/support/file_text.hpp"
 #include "tests/support/store_writer.hpp"
 
 #include <gtest/gtest.h>
@@ -12,7 +13,6 @@
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <stdlib.h>
 #include <string>
 #include <vector>
@@ -38,11 +38,6 @@ class TempDir {
  private:
   std::filesystem::path path_;
 };
-
-inline std::string read_all(const std::filesystem::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
 
 inline void write_all(const std::filesystem::path& path, const std::string& text) {
   std::filesystem::create_directories(path.parent_path());
@@ -71,7 +66,7 @@ void save_npy(const std::filesystem::path& path, std::vector<std::uint64_t> shap
 
 /// Flips the lowest bit of one byte.
 inline void flip_byte(const std::filesystem::path& path, std::size_t at) {
-  auto text = read_all(path);
+  auto text = testing::file_text(path);
   text.at(at) = static_cast<char>(text[at] ^ 1);
   write_all(path, text);
 }

@@ -4,6 +4,7 @@
 #include "runtime/graph/graph_json.hpp"
 #include "tests/runtime/graph/forge.hpp"
 #include "tests/support/expect.hpp"
+#include "tests/support/file_text.hpp"
 
 #include <cmath>
 #include <fmt/format.h>
@@ -68,7 +69,7 @@ TEST_F(StoreTest, InfoSurvivesTheJson) {
   ASSERT_OK_AND_ASSIGN(const auto store, open());
   const auto text = graph_to_json(store.info());
 
-  EXPECT_EQ(text, read_all(dir_ / "graph.json"));
+  EXPECT_EQ(text, testing::file_text(dir_ / "graph.json"));
   ASSERT_OK_AND_ASSIGN(const auto again, graph_from_json(text, "graph.json"));
   EXPECT_EQ(graph_to_json(again), text);
 }
@@ -88,7 +89,7 @@ TEST_F(StoreTest, AnyFlippedByteIsFoundWithTheFilesName) {
 
 TEST_F(StoreTest, MissingAndTruncatedFilesAreFoundEvenWithoutChecksums) {
   for (const auto& file : files_below(dir_)) {
-    const auto text = read_all(dir_ / file);
+    const auto text = testing::file_text(dir_ / file);
     write_all(dir_ / file, text.substr(0, text.size() - 1));
     EXPECT_ERROR(open({.verify = Verify::sizes}), Errc::data_corruption, file);
     std::filesystem::remove(dir_ / file);
@@ -99,7 +100,7 @@ TEST_F(StoreTest, MissingAndTruncatedFilesAreFoundEvenWithoutChecksums) {
 
 TEST_F(StoreTest, AForgedGraphJsonIsAnError) {
   const auto path = dir_ / "graph.json";
-  const auto original = read_all(path);
+  const auto original = testing::file_text(path);
   struct Case {
     std::string from;
     std::string to;
@@ -147,7 +148,7 @@ TEST_F(StoreTest, AForgedGraphJsonIsAnError) {
 
 TEST_F(StoreTest, TruncatedOrForeignJsonIsAnError) {
   const auto path = dir_ / "graph.json";
-  const auto original = read_all(path);
+  const auto original = testing::file_text(path);
   for (std::size_t size = 0; size + 1 < original.size(); size += 37) {
     write_all(path, original.substr(0, size));
     EXPECT_ERROR(open(), Errc::data_corruption, "graph.json");

@@ -2,18 +2,17 @@
 #include "runtime/job/job_file.hpp"
 #include "runtime/job/json_places.hpp"
 #include "tests/support/expect.hpp"
+#include "tests/support/file_text.hpp"
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 
 namespace troupe {
 namespace {
 
 std::string quickstart() {
-  std::ifstream in(std::filesystem::path(TROUPE_SOURCE_DIR) / "examples" / "quickstart.json");
-  return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+  return testing::file_text(std::filesystem::path(TROUPE_SOURCE_DIR) / "examples" /
+                            "quickstart.json");
 }
 
 TEST(HostileJob, SyntaxErrorsNameLineAndColumn) {

@@ -4,6 +4,7 @@
 #include "runtime/net/tcp_stream.hpp"
 #include "tests/runtime/net/link_world.hpp"
 #include "tests/runtime/net/tls_test_support.hpp"
+#include "tests/support/file_text.hpp"
 
 #include <filesystem>
 #include <fstream>
@@ -18,18 +19,13 @@ Result<TlsFiles> write_job_certificate(const fs::path& folder, unsigned days) {
   return write_tls(pem, folder);
 }
 
-std::string file_text(const fs::path& file) {
-  std::ifstream in(file);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-
 TEST(JobCertificate, IsWrittenSoThatOnlyItsOwnerReadsTheKey) {
   const testing::ScratchFolder folder;
   ASSERT_OK_AND_ASSIGN(const auto files, write_job_certificate(folder.path(), 30));
   EXPECT_EQ(fs::status(files.key).permissions(), fs::perms::owner_read | fs::perms::owner_write);
-  EXPECT_NE(file_text(files.key).find("PRIVATE KEY"), std::string::npos);
-  EXPECT_EQ(file_text(files.authority).find("PRIVATE"), std::string::npos);
-  EXPECT_EQ(file_text(files.certificate).find("PRIVATE"), std::string::npos);
+  EXPECT_NE(testing::file_text(files.key).find("PRIVATE KEY"), std::string::npos);
+  EXPECT_EQ(testing::file_text(files.authority).find("PRIVATE"), std::string::npos);
+  EXPECT_EQ(testing::file_text(files.certificate).find("PRIVATE"), std::string::npos);
   EXPECT_OK(TlsContext::load(files));
 }
 

@@ -4,6 +4,7 @@
 #include "runtime/graph/graph_json.hpp"
 #include "runtime/partition/partition_book.hpp"
 #include "tests/runtime/partition/partition_fixture.hpp"
+#include "tests/support/file_text.hpp"
 
 #include <algorithm>
 #include <set>
@@ -222,7 +223,9 @@ TEST_P(Partitioning, ASecondRunGivesTheSameFiles) {
   const auto files = files_below(temp_ / "parts");
   EXPECT_EQ(files_below(temp_ / "again"), files);
   for (const auto& file : files) {
-    EXPECT_EQ(read_all(temp_ / "again" / file), read_all(temp_ / "parts" / file)) << file;
+    EXPECT_EQ(testing::file_text(temp_ / "again" / file),
+              testing::file_text(temp_ / "parts" / file))
+        << file;
   }
 }
 
@@ -288,7 +291,7 @@ TEST_F(PartitionedStoreTest, KindsAndPartsThatDoNotExistAreErrors) {
 
 TEST_F(PartitionedStoreTest, TruncatedPartitionJsonIsAnError) {
   const auto path = dir_ / "partition.json";
-  const auto text = read_all(path);
+  const auto text = testing::file_text(path);
   for (std::size_t size = 0; size + 1 < text.size(); size += 101) {
     write_all(path, text.substr(0, size));
     EXPECT_ERROR(load_all(), Errc::data_corruption, "partition.json");
@@ -411,7 +414,7 @@ TEST_F(PartitionedStoreTest, PartsWithoutNodesAreWrittenAndRead) {
 }
 
 TEST_F(PartitionedStoreTest, StoresFromBeforeThereWereMeasuresAreRead) {
-  auto text = read_all(dir_ / "partition.json");
+  auto text = testing::file_text(dir_ / "partition.json");
   for (const std::string key : {"options", "communication_volume", "balance"}) {
     const auto at = text.find("\"" + key + "\"");
     ASSERT_NE(at, std::string::npos) << key;

@@ -4,6 +4,7 @@
 #include "runtime/partition/partitioner.hpp"
 #include "tests/runtime/partition/partition_fixture.hpp"
 #include "tests/runtime/partition/rich_graph.hpp"
+#include "tests/support/file_text.hpp"
 
 #include <algorithm>
 #include <tuple>
@@ -48,7 +49,9 @@ class TwoStage : public ::testing::Test {
     EXPECT_EQ(two, files_below(temp_ / "one"));
     for (const auto& path : two) {
       if (path != store_layout::partition_file) {
-        EXPECT_EQ(read_all(temp_ / ("two/" + path)), read_all(temp_ / ("one/" + path))) << path;
+        EXPECT_EQ(testing::file_text(temp_ / ("two/" + path)),
+                  testing::file_text(temp_ / ("one/" + path)))
+            << path;
       }
     }
   }
@@ -125,11 +128,11 @@ TEST_F(TwoStagePlain, OneStageStoresStayOfTheFirstVersion) {
   ASSERT_OK_AND_ASSIGN(const auto two, PartitionedStore::open(temp_ / "two", {}));
 
   EXPECT_NE(one.options_hash, two.partition().options_hash);
-  const auto text = read_all(temp_ / "one/partition.json");
+  const auto text = testing::file_text(temp_ / "one/partition.json");
   EXPECT_NE(text.find("\"version\": 1,"), std::string::npos);
   EXPECT_EQ(text.find("\"features\": \"later\""), std::string::npos);
   EXPECT_EQ(text.find("graph_checksum"), std::string::npos);
-  const auto later = read_all(temp_ / "two/partition.json");
+  const auto later = testing::file_text(temp_ / "two/partition.json");
   EXPECT_NE(later.find("\"version\": 2,"), std::string::npos);
   EXPECT_NE(later.find("\"features\": \"later\""), std::string::npos);
 }

@@ -4,13 +4,13 @@
 #include "tests/runtime/run/checkpoint_samples.hpp"
 #include "tests/runtime/run/documented_keys.hpp"
 #include "tests/support/expect.hpp"
+#include "tests/support/file_text.hpp"
 #include "tests/support/scratch_folder.hpp"
 
 #include <nlohmann/json.hpp>
 
 #include <fstream>
 #include <functional>
-#include <iterator>
 #include <set>
 
 namespace troupe {
@@ -30,8 +30,7 @@ class ManifestTest : public ::testing::Test {
     const CheckpointFolderOptions options{
         .dir = scratch_.path(), .layout = testing::sample_layout, .flush = Flush::no};
     ASSERT_OK(CheckpointFolder(options).write(sample_checkpoint(7)));
-    std::ifstream in(file());
-    text_ = {std::istreambuf_iterator<char>(in), {}};
+    text_ = testing::file_text(file());
     json_ = Json::parse(text_);
   }
   std::filesystem::path file() const { return scratch_.path() / "step-7" / "manifest.json"; }

@@ -2,6 +2,7 @@
 
 #include "tests/runtime/run/checkpoint_samples.hpp"
 #include "tests/support/expect.hpp"
+#include "tests/support/file_text.hpp"
 #include "tests/support/scratch_folder.hpp"
 
 #include <fstream>
@@ -38,10 +39,6 @@ class Checkpoints : public ::testing::Test {
     const auto step = loaded->checkpoint.training.global_step;
     expect_same(loaded->checkpoint, sample_checkpoint(step));
     return step;
-  }
-  static std::string read(const fs::path& path) {
-    std::ifstream in(path, std::ios::binary);
-    return {std::istreambuf_iterator<char>(in), {}};
   }
   static void put(const fs::path& path, const std::string& text) {
     std::ofstream(path, std::ios::binary | std::ios::trunc) << text;
@@ -145,7 +142,7 @@ class HurtCheckpoint : public Checkpoints {
 
 TEST_F(HurtCheckpoint, AnyByteFlippedIsSkipped) {
   for (const auto& file : files_) {
-    const auto text = read(file);
+    const auto text = testing::file_text(file);
     std::fstream in_place(file, std::ios::binary | std::ios::in | std::ios::out);
     const auto put_byte = [&](std::size_t at, char byte) {
       in_place.seekp(static_cast<std::streamoff>(at)).put(byte).flush();
@@ -161,7 +158,7 @@ TEST_F(HurtCheckpoint, AnyByteFlippedIsSkipped) {
 
 TEST_F(HurtCheckpoint, AnyFileCutLongerOrGoneIsSkipped) {
   for (const auto& file : files_) {
-    const auto text = read(file);
+    const auto text = testing::file_text(file);
     for (std::size_t size = 0; size < text.size(); size += size < 64 ? 1 : 7) {
       put(file, text.substr(0, size));
       expect_skipped(file.filename().string() + " of " + std::to_string(size));
@@ -180,8 +177,8 @@ TEST_F(HurtCheckpoint, AnyFileCutLongerOrGoneIsSkipped) {
 
 TEST_F(HurtCheckpoint, FilesOfAnotherCheckpointAreSkipped) {
   for (const char* name : {"parameters.safetensors", "manifest.json"}) {
-    const auto text = read(dir_ / "step-8" / name);
-    put(dir_ / "step-8" / name, read(dir_ / "step-4" / name));
+    const auto text = testing::file_text(dir_ / "step-8" / name);
+    put(dir_ / "step-8" / name, testing::file_text(dir_ / "step-4" / name));
     expect_skipped(name);
     put(dir_ / "step-8" / name, text);
   }

@@ -3,13 +3,13 @@
 #include "tests/runtime/run/checkpoint_samples.hpp"
 #include "tests/runtime/run/documented_keys.hpp"
 #include "tests/support/expect.hpp"
+#include "tests/support/file_text.hpp"
 #include "tests/support/scratch_folder.hpp"
 
 #include <nlohmann/json.hpp>
 
 #include <csignal>
 #include <fstream>
-#include <iterator>
 #include <sys/resource.h>
 
 namespace troupe {
@@ -19,10 +19,7 @@ using nlohmann::json;
 
 class Metrics : public ::testing::Test {
  protected:
-  std::string text() const {
-    std::ifstream in(file_, std::ios::binary);
-    return {std::istreambuf_iterator<char>(in), {}};
-  }
+  std::string text() const { return testing::file_text(file_); }
   std::vector<json> lines() const {
     std::vector<json> found;
     std::ifstream in(file_);
