@@ -72,7 +72,7 @@ Status check_graph_there(const Job& job, const Layout& layout, const CollectOpti
 Status check_memory_asked(const Job& job, const DevicePlan& plan) {
   const bool budget = job.features.device_budget != DeviceBudget{};
   const auto refused = [&](const char* key, const char* made) {
-    return Error(Errc::failed_precondition,
+    return Error(Errc::invalid_argument,
                  fmt::format("{}: expected batches that devices {}, but the host does: {}\ntry: "
                              "without this key",
                              key, made, plan.why_not));
@@ -109,7 +109,7 @@ Status plan_batches(DevicePlan& plan, const Job& job, const Layout& layout,
     possible = possible ? gpu::check_device_sampling(sample) : possible;
     plan.batches = possible.ok();
     if (!possible && job.sample.on == SampleOn::device) {
-      return Error(Errc::failed_precondition,
+      return Error(Errc::invalid_argument,
                    fmt::format("sample.on: \"device\": {}", possible.error().what()));
     }
     if (!possible) {

@@ -33,7 +33,7 @@ struct DevicePlan {
 };
 
 /// As `cluster.device` and `sample.on` say.
-/// \errors failed_precondition: `sample.on` is "device", and it cannot be, or the job says what devices
+/// \errors invalid_argument: `sample.on` is "device", and it cannot be, or the job says what devices
 ///   keep that do not gather or sample, with the reason
 Result<DevicePlan> device_plan(const Job& job, const Layout& layout, const SampleOptions& sample,
                                const CollectOptions& collect);

@@ -132,7 +132,7 @@ TEST_F(DeviceRunTiers, BatchesThatTheHostSamplesHaveTheirRowsFromBothTiers) {
       EXPECT_EQ(counters.rows_device + counters.rows_pinned, counters.rows);
       EXPECT_EQ(counters.rows_device == 0, std::string(budget) == "0");
       settings.emplace_back("sample.device_lists=pinned");
-      EXPECT_ERROR(run(settings), Errc::failed_precondition,
+      EXPECT_ERROR(run(settings), Errc::invalid_argument,
                    "sample.device_lists: expected batches that devices sample");
     }
   }
@@ -140,15 +140,15 @@ TEST_F(DeviceRunTiers, BatchesThatTheHostSamplesHaveTheirRowsFromBothTiers) {
 
 TEST_F(DeviceRunTiers, MemoryIsRefusedWhereTheHostMakesBatches) {
   for (const char* const key : {"features.cache.device_budget=10%", "sample.device_lists=pinned"}) {
-    EXPECT_ERROR(run({"cluster.device=emulated:1", "sample.on=host", key}),
-                 Errc::failed_precondition, "but the host does: sample.on is \"host\"");
+    EXPECT_ERROR(run({"cluster.device=emulated:1", "sample.on=host", key}), Errc::invalid_argument,
+                 "but the host does: sample.on is \"host\"");
     EXPECT_ERROR(run({"cluster.device=emulated:1", "cluster.placement=worker", key}),
-                 Errc::failed_precondition, "expected a rank that makes its own batches");
+                 Errc::invalid_argument, "expected a rank that makes its own batches");
     EXPECT_OK(run({key}));  // a CPU reads neither
   }
   EXPECT_ERROR(
       run({"cluster.device=emulated:1", "partition.parts=2", "sample.device_lists=pinned"}),
-      Errc::failed_precondition,
+      Errc::invalid_argument,
       "sample.device_lists: expected batches that devices sample, but the host does: "
       "sampling on a device: a graph of 2 parts");
 }

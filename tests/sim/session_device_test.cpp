@@ -165,7 +165,7 @@ TEST_F(SessionsOnDevices, BatchesAreOnTheHostForProgramsThatDoNotAskForThem) {
 
 TEST_F(SessionsOnDevices, WhatCannotBeMadeThereIsRefusedAtTheStart) {
   const auto settings = with(two_hosts, {"cluster.device=emulated:1", "sample.on=device"});
-  EXPECT_ERROR(run_there(settings, take_all).status, Errc::failed_precondition,
+  EXPECT_ERROR(run_there(settings, take_all).status, Errc::invalid_argument,
                "a graph of 2 parts is not built yet");
   EXPECT_ERROR(run_there({testing::whole_cora, "cluster.device=emulated:1,2MB",
                           "features.cache.device_budget=10MB"},
