@@ -29,17 +29,13 @@ bool computes_alike(const std::string& was, const std::string& is) {
 }
 
 bool may_differ(std::string_view pointer, const Json& now) {
-  static constexpr std::array<std::string_view, 11> free = {"/cluster/",
-                                                            "/partition/",
-                                                            "/checkpoint/",
-                                                            "/output",
-                                                            "/log_every",
-                                                            "/trace",
-                                                            "/dataset/memory",
-                                                            "/eval/predictions",
-                                                            "/sample/on",
-                                                            "/sample/device_lists",
-                                                            "/features/cache/device_budget"};
+  static constexpr std::array<std::string_view, 12> free = {
+      "/cluster/",        "/partition/",
+      "/checkpoint/",     "/output",
+      "/log_every",       "/trace",
+      "/dataset/memory",  "/eval/predictions",
+      "/sample/on",       "/sample/device_lists",
+      "/features/cache/", "/sample/cache/"};
   const bool by_place = std::ranges::any_of(
       free, [&](std::string_view prefix) { return pointer.starts_with(prefix); });
   if (now.value("/sample/seed_order"_json_pointer, "global") == "local" &&
