@@ -96,20 +96,27 @@ void add_predict(CLI::App& app, PredictArguments& arguments, std::optional<ExitC
                     "the inputs of the model's last layer instead of the logits");
   predict->add_flag("--learned", arguments.learned,
                     "the rows of the nodes that the job's embedding trains instead");
-  auto* links =
-      predict
-          ->add_option("--links", arguments.links,
-                       "scores, or logits of classes, of pairs in the place of nodes: train, val, "
-                       "test, or a "
-                       "file of original ids, [n, 2], of triples [n, 3]: head, relation, tail")
-          ->type_name("ROLE|FILE")
-          ->excludes(nodes);
   predict
-      ->add_option("--top", arguments.top,
-                   "the K nodes that score highest as destinations of each of the --nodes")
+      ->add_option("--links", arguments.links,
+                   "scores, or logits of classes, of pairs in the place of nodes: train, val, "
+                   "test, or a "
+                   "file of original ids, [n, 2], of triples [n, 3]: head, relation, tail")
+      ->type_name("ROLE|FILE")
+      ->excludes(nodes);
+  predict
+      ->add_option(
+          "--top", arguments.top,
+          "the K nodes that score highest as destinations of each of the --nodes; of a "
+          "knowledge graph the K entities that complete each triple of --links best, whose "
+          "files are then [n, 2]: head, relation")
       ->check(CLI::Range(1U, 1'000'000U))
-      ->type_name("K")
-      ->excludes(links);
+      ->type_name("K");
+  predict
+      ->add_option("--complete", arguments.complete,
+                   "end of triples that --top finds; with head files are relation, tail")
+      ->check(CLI::IsMember({"tail", "head"}))
+      ->type_name("END")
+      ->capture_default_str();
   predict
       ->add_option("--leave-out", arguments.leave_out,
                    "links that --top does not name: train, val, test, or none")

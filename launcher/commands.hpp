@@ -68,13 +68,16 @@ struct PredictArguments {
   std::vector<std::string> nodes = {"test"};  ///< roles, "all", or files (node_request.hpp)
   std::string node_type;                      ///< Name of their node type; empty: that of the seeds
   std::string links = {};  ///< role or file of pairs (pair_outputs.hpp), in the place of nodes
-  std::uint32_t top = 0;   ///< partners of each node that a model of links scores highest; 0: none
+  /// Partners of each node that a model of links scores highest, or entities that complete each of the triples of
+  /// `links`; 0: none.
+  std::uint32_t top = 0;
   /// Roles whose links are not named as such; "none" alone: none are left out.
   std::vector<std::string> leave_out = {"train"};
-  std::string edge_type = {};  ///< Name of theirs; empty: the only one that is learned
-  bool embeddings = false;     ///< the inputs of the last layer instead of the logits
-  bool learned = false;        ///< the rows that `embedding` trains instead, without features
-  std::filesystem::path out;   ///< empty: `predict` in the job's output folder
+  std::string complete = "tail";  ///< end of triples that `top` finds: tail or head
+  std::string edge_type = {};     ///< Name of theirs; empty: the only one that is learned
+  bool embeddings = false;        ///< the inputs of the last layer instead of the logits
+  bool learned = false;           ///< the rows that `embedding` trains instead, without features
+  std::filesystem::path out;      ///< empty: `predict` in the job's output folder
 };
 /// Writes what a model makes of some nodes, by exact inference on the job's cluster; of a model without layers the
 /// rows that it compares.

@@ -18,17 +18,38 @@
 namespace troupe {
 namespace {
 
-Status check_task(const Job& job) {
-  if (job.task.knowledge()) {
-    return Error(
-        Errc::unimplemented,
-        "--top: expected a job that learns links, found \"knowledge\": partners of triples "
-        "are not built yet\ntry: --links with a file of triples");
+Status check_links(const Job& job, const PredictArguments& arguments) {
+  if (!arguments.links.empty() || arguments.complete == "head") {
+    return Error(Errc::invalid_argument,
+                 fmt::format("--top: expected --nodes with task.kind \"{}\", found {}, which "
+                             "\"knowledge\" takes",
+                             job.task.kind, arguments.links.empty() ? "--complete" : "--links"));
   }
   if (job.task.links() && job.model.decoder.outputs > 1) {
     return Error(Errc::invalid_argument,
                  fmt::format("--top: expected a decoder with one score, found {} classes",
                              job.model.decoder.outputs));
+  }
+  return ok_status();
+}
+
+/// Adds the links of an edge type, with their relations where they have such, of the roles that are left out.
+Status add_known(const PreparedRun& run, const PredictArguments& arguments, EdgeTypeId edge_type,
+                 nn::KnownAnswers& known) {
+  const bool triples = run.job.task.knowledge();
+  for (const auto& role : arguments.leave_out) {
+    const auto links = run.store.links(run.job.dataset.split, role);
+    if (!links && links.error().code() != Errc::not_found) {
+      return links.error();
+    }
+    for (std::uint64_t i = 0; links && !links->pairs_of() && i < links->size(); ++i) {
+      if (links->edge_type_at(i) == edge_type) {
+        const auto link = links->at(i);
+        known.add(raw(link.original_source),
+                  triples ? static_cast<std::uint32_t>(links->labels()[i]) : 0,
+                  raw(link.original_destination));
+      }
+    }
   }
   return ok_status();
 }
@@ -45,20 +66,42 @@ Result<nn::KnownRows> left_out_of(const PreparedRun& run, const PredictArguments
       known.add(raw(id), 0, raw(id));
     }
   }
-  for (const auto& role : arguments.leave_out) {
-    const auto links = run.store.links(run.job.dataset.split, role);
-    if (!links && links.error().code() != Errc::not_found) {
-      return links.error();
-    }
-    for (std::uint64_t i = 0; links && !links->pairs_of() && i < links->size(); ++i) {
-      if (links->edge_type_at(i) == type.edge_type) {
-        const auto link = links->at(i);
-        known.add(raw(link.original_source), 0, raw(link.original_destination));
-      }
-    }
-  }
+  TROUPE_RETURN_IF_ERROR(add_known(run, arguments, type.edge_type, known));
   known.finish();
   return known.rows_among(queries, 0, destinations);
+}
+
+/// Known triples.
+Result<nn::KnownRows> left_out_of(const PreparedRun& run, const PredictArguments& arguments,
+                                  const AskedCompletions& asked, std::uint64_t entities) {
+  nn::KnownAnswers known;  // by original ids
+  std::vector<nn::TripleQuery> queries;
+  for (std::size_t i = 0; i < asked.known.size(); ++i) {
+    queries.push_back({asked.known[i], asked.relations[i], asked.replaced});
+  }
+  TROUPE_RETURN_IF_ERROR(add_known(run, arguments, asked.type.edge_type, known));
+  known.finish();
+  return known.rows_among(queries, 0, entities);
+}
+
+/// Places of those that are chosen from have 32 bits.
+Status check_count(const NodeTypeInfo& type) {
+  if (type.count > std::numeric_limits<std::uint32_t>::max()) {
+    return Error(Errc::unimplemented,
+                 fmt::format("--top: expected fewer than 2^32 nodes to choose from, found {}; more "
+                             "are not built yet",
+                             type.count));
+  }
+  return ok_status();
+}
+
+/// All nodes of a type.
+Result<std::shared_ptr<const Matrix>> all_rows(const PreparedRun& run, const RunSetup& setup,
+                                               NodeTypeId type) {
+  TROUPE_ASSIGN_OR_RETURN(auto found, find_nodes(run.store, {.sources = {"all"},
+                                                             .split = run.job.dataset.split,
+                                                             .node_type = type}));
+  return compared_rows(run, setup, std::move(found.nodes));
 }
 
 /// Rows of some nodes among those of all of their type.
@@ -72,6 +115,43 @@ Matrix rows_among(ConstMatrix all, const SeedList& nodes) {
   return rows;
 }
 
+Status predict_top_entities(const PreparedRun& run, const PredictArguments& arguments,
+                            const SayLine& say) {
+  const auto& job = run.job;
+  const auto& graph = run.store.info();
+  if (arguments.links.empty()) {
+    return Error(Errc::invalid_argument,
+                 "--top: expected --links with \"knowledge\": the triples whose one end is asked "
+                 "for\ntry: --links test, or a file of heads and relations");
+  }
+  const auto replaced = arguments.complete == "head" ? ReplacedEnd::head : ReplacedEnd::tail;
+  TROUPE_ASSIGN_OR_RETURN(const auto asked,
+                          asked_completions(run.store, job, arguments.links, replaced));
+  const auto& type = graph.node_types[raw(asked.type.ends.source)];
+  TROUPE_RETURN_IF_ERROR(check_count(type));
+  RunSetup setup;
+  TROUPE_RETURN_IF_ERROR(read_setup(job, arguments.model, setup));
+  TROUPE_ASSIGN_OR_RETURN(const auto entities, all_rows(run, setup, asked.type.ends.source));
+  const std::vector<std::uint32_t> known(asked.known.begin(), asked.known.end());
+  TROUPE_ASSIGN_OR_RETURN(const auto network, nn::make_network(job.model));
+  TROUPE_ASSIGN_OR_RETURN(const auto left_out,
+                          left_out_of(run, arguments, asked, entities->rows()));
+  ComputePool pool(compute_threads(job.cluster));
+  const auto top = top_entities(pool, *network, setup.parameters, job.task.completes.score,
+                                {.replaced = replaced,
+                                 .known = known,
+                                 .relations = asked.relations,
+                                 .entities = entities->view(),
+                                 .k = arguments.top},
+                                left_out);
+  const auto folder = folder_of_predictions(job, arguments);
+  TROUPE_RETURN_IF_ERROR(write_top_entities(folder, ids_of(asked), top.rows, top.scores.view()));
+  say(fmt::format("the {} best {}s of {} \"{}\" nodes for each of {} triples, in {}", arguments.top,
+                  arguments.complete, entities->rows(), type.name, asked.known.size(),
+                  (folder / "partners.npy").string()));
+  return ok_status();
+}
+
 }  // namespace
 
 Status predict_top(const PreparedRun& run, const PredictArguments& arguments, const SayLine& say) {
@@ -79,23 +159,17 @@ Status predict_top(const PreparedRun& run, const PredictArguments& arguments, co
   const auto& graph = run.store.info();
   TROUPE_ASSIGN_OR_RETURN(const auto type, learned_type(graph, job, arguments.edge_type, "--top"));
   TROUPE_RETURN_IF_ERROR(check_compared(run, arguments, "--top"));
-  TROUPE_RETURN_IF_ERROR(check_task(job));
+  if (job.task.knowledge()) {
+    return predict_top_entities(run, arguments, say);
+  }
+  TROUPE_RETURN_IF_ERROR(check_links(job, arguments));
   const auto& types = type.ends;
   const auto& destination = graph.node_types[raw(types.destination)];
-  if (destination.count > std::numeric_limits<std::uint32_t>::max()) {
-    return Error(Errc::unimplemented,
-                 fmt::format("--top: expected fewer than 2^32 nodes to choose from, found {}; more "
-                             "are not built yet",
-                             destination.count));
-  }
+  TROUPE_RETURN_IF_ERROR(check_count(destination));
   TROUPE_ASSIGN_OR_RETURN(const auto sources, nodes_of(run, arguments, types.source, say));
-  TROUPE_ASSIGN_OR_RETURN(auto found, find_nodes(run.store, {.sources = {"all"},
-                                                             .split = job.dataset.split,
-                                                             .node_type = types.destination}));
   RunSetup setup;
   TROUPE_RETURN_IF_ERROR(read_setup(job, arguments.model, setup));
-  TROUPE_ASSIGN_OR_RETURN(const auto destinations,
-                          compared_rows(run, setup, std::move(found.nodes)));
+  TROUPE_ASSIGN_OR_RETURN(const auto destinations, all_rows(run, setup, types.destination));
   std::shared_ptr<const Matrix> of_sources;
   if (types.source == types.destination) {
     of_sources = std::make_shared<const Matrix>(rows_among(destinations->view(), sources));

@@ -74,10 +74,6 @@ Result<Ids> ids_of_text(const fs::path& file, std::uint64_t nodes) {
   return ids;
 }
 
-bool is_role(const std::string& source) {
-  return source == "train" || source == "val" || source == "test";
-}
-
 Result<Ids> ids_of(const PartitionedStore& store, const NodeRequest& request,
                    const std::string& source) {
   const auto nodes = store.info().node_types[raw(request.node_type)].count;
@@ -174,6 +170,10 @@ Result<std::vector<NodeId>> locate_by_lists(const PartitionedStore& store, NodeT
 }
 
 }  // namespace
+
+bool is_role(const std::string& source) {
+  return source == "train" || source == "val" || source == "test";
+}
 
 Result<Ids> read_node_ids(const fs::path& file, std::uint64_t nodes) {
   return file.extension() == ".npy" ? ids_of_npy(file, nodes) : ids_of_text(file, nodes);

@@ -27,6 +27,9 @@ Result<std::vector<OriginalId>> read_node_ids(const std::filesystem::path& file,
 Result<std::vector<NodeId>> locate_nodes(const PartitionedStore& store, NodeTypeId type,
                                          const std::vector<OriginalId>& ids);
 
+/// Whether a word names seeds of a split, not a file.
+bool is_role(const std::string& source);
+
 struct NodeRequest {
   /// One after the other: "train", "val", "test" (of the split), "all" (by original id), or a file
   /// for read_node_ids that ends in .npy or .txt.

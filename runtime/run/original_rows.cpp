@@ -20,7 +20,7 @@ Result<Table> open_table(const fs::path& file) {
                      npy ? TableFormat::npy : TableFormat::text);
 }
 
-Result<RowIds> read_rows(const fs::path& file, const RowIds& ends) {
+Result<RowIds> read_rows(const fs::path& file, const RowIds& ends, const std::string& columns) {
   TROUPE_ASSIGN_OR_RETURN(const auto table, open_table(file));
   const bool npy = table.format() == TableFormat::npy;
   const bool empty_text = !npy && table.cols() == 0;
@@ -28,7 +28,8 @@ Result<RowIds> read_rows(const fs::path& file, const RowIds& ends) {
   if ((table.cols() != ends.size() && !empty_text) || column) {
     return Error(Errc::invalid_argument,
                  fmt::format("{}: expected {}, got {}", table.file(),
-                             ends.size() == 1   ? "one node id per row, [seeds]"
+                             !columns.empty()   ? columns
+                             : ends.size() == 1 ? "one node id per row, [seeds]"
                              : ends.size() == 2 ? "the two ends of a link per row, [links, 2]"
                                                 : "head, relation and tail per row, [triples, 3]",
                              table.shape()));

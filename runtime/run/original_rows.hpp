@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <string>
 #include <vector>
 
 namespace troupe {
@@ -18,8 +19,10 @@ Result<Table> open_table(const std::filesystem::path& file);
 
 /// Ids of a file of nodes (one column), links (two) or triples (three), row by row.
 /// \param ends  of the columns: one past the largest id
+/// \param columns  what they are, where not those, for errors: "head and relation per row, [triples, 2]"
 /// \errors invalid_argument: another shape or dtype, an id past its end, no rows; those of the file
-Result<RowIds> read_rows(const std::filesystem::path& file, const RowIds& ends);
+Result<RowIds> read_rows(const std::filesystem::path& file, const RowIds& ends,
+                         const std::string& columns = {});
 
 /// Nodes, each once, ascending by original id.
 struct DistinctNodes {

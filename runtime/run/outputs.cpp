@@ -78,7 +78,7 @@ Status remove_file(const fs::path& file) {
 
 /// All but `node_ids.npy`, which each write replaces.
 Status remove_outputs(const fs::path& dir) {
-  for (const char* name : {"predictions.npy", "links.npy", "partners.npy"}) {
+  for (const char* name : {"predictions.npy", "links.npy", "partners.npy", "queries.npy"}) {
     TROUPE_RETURN_IF_ERROR(remove_file(dir / name));
   }
   return ok_status();
@@ -107,6 +107,18 @@ Status write_outputs(const fs::path& dir, ConstMatrix outputs,
   const std::array<std::uint64_t, 2> shape{rows.size(), outputs.cols};
   const auto header = npy_header({'f', 4}, shape);
   return write_file_atomically(dir / "predictions.npy", row_pieces(header, outputs, rows));
+}
+
+/// \param name  file of the ids [outputs.rows, n]
+Status write_all_rows(const fs::path& dir, const char* name, std::span<const std::int64_t> ids,
+                      ConstMatrix outputs) {
+  TROUPE_RETURN_IF_ERROR(begin_predictions(dir));
+  TROUPE_RETURN_IF_ERROR(remove_file(dir / "node_ids.npy"));
+  const auto columns = outputs.rows == 0 ? 2 : ids.size() / outputs.rows;
+  TROUPE_RETURN_IF_ERROR(write_ids(dir / name, ids, std::array{outputs.rows, columns}));
+  std::vector<std::size_t> rows(outputs.rows);
+  std::iota(rows.begin(), rows.end(), std::size_t{0});
+  return write_outputs(dir, outputs, rows);
 }
 
 const char* name_of(nn::Aggregator aggregator) {
@@ -182,13 +194,13 @@ Status write_top_predictions(const fs::path& dir, std::span<const OriginalId> no
 
 Status write_pair_predictions(const fs::path& dir, std::span<const std::int64_t> ids,
                               ConstMatrix outputs) {
-  TROUPE_RETURN_IF_ERROR(begin_predictions(dir));
-  TROUPE_RETURN_IF_ERROR(remove_file(dir / "node_ids.npy"));
-  const auto columns = outputs.rows == 0 ? 2 : ids.size() / outputs.rows;
-  TROUPE_RETURN_IF_ERROR(write_ids(dir / "links.npy", ids, std::array{outputs.rows, columns}));
-  std::vector<std::size_t> rows(outputs.rows);
-  std::iota(rows.begin(), rows.end(), std::size_t{0});
-  return write_outputs(dir, outputs, rows);
+  return write_all_rows(dir, "links.npy", ids, outputs);
+}
+
+Status write_top_entities(const fs::path& dir, std::span<const std::int64_t> queries,
+                          std::span<const std::int64_t> partners, ConstMatrix scores) {
+  TROUPE_RETURN_IF_ERROR(write_all_rows(dir, "queries.npy", queries, scores));
+  return write_ids(dir / "partners.npy", partners, std::array{scores.rows, scores.cols});
 }
 
 Status remove_predictions(const fs::path& dir) {

@@ -34,6 +34,12 @@ Status write_predictions(const std::filesystem::path& dir, std::span<const Origi
 Status write_top_predictions(const std::filesystem::path& dir, std::span<const OriginalId> node_ids,
                              std::span<const std::int64_t> partners, ConstMatrix scores);
 
+/// For triples one end of which was asked for: `predictions.npy` and `partners.npy` [triples, k], and `queries.npy`
+/// (int64 [triples, 2]), head and relation, or relation and tail.
+/// Guarantees, errors: as write_pair_predictions()
+Status write_top_entities(const std::filesystem::path& dir, std::span<const std::int64_t> queries,
+                          std::span<const std::int64_t> partners, ConstMatrix scores);
+
 /// Writes `predictions.npy` (float32 [pairs, outputs]) and `links.npy` (int64 [pairs, 2], of triples [pairs, 3]);
 /// `node_ids.npy` of other predictions is removed.
 /// \param ids  [pairs, 2 or 3]

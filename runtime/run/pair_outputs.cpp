@@ -3,12 +3,14 @@
 #include "runtime/nn/decoder.hpp"
 #include "runtime/nn/knowledge/chunk_scorer.hpp"
 #include "runtime/nn/ops/cpu_block_ops.hpp"
+#include "runtime/run/node_request.hpp"
 #include "runtime/run/original_rows.hpp"
 
 #include <algorithm>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <optional>
+#include <utility>
 
 namespace troupe {
 namespace fs = std::filesystem;
@@ -87,7 +89,7 @@ Result<AskedPairs> asked_pairs(const PartitionedStore& store, const Job& job,
   TROUPE_ASSIGN_OR_RETURN(pairs.type, learned_type(graph, job, edge_type, "--links"));
   const auto* train = training_links(job, graph);
   const bool triples = job.task.knowledge();
-  if (from != "train" && from != "val" && from != "test") {
+  if (!is_role(from)) {
     TROUPE_RETURN_IF_ERROR(take_file(graph, from, triples ? train->relations : 0, pairs));
     return pairs;
   }
@@ -97,6 +99,34 @@ Result<AskedPairs> asked_pairs(const PartitionedStore& store, const Job& job,
   }
   TROUPE_RETURN_IF_ERROR(take_role(links, pairs, triples));
   return pairs;
+}
+
+Result<AskedCompletions> asked_completions(const PartitionedStore& store, const Job& job,
+                                           const std::string& from, ReplacedEnd replaced) {
+  const bool tail = replaced == ReplacedEnd::tail;
+  AskedCompletions asked;
+  asked.replaced = replaced;
+  if (is_role(from)) {
+    TROUPE_ASSIGN_OR_RETURN(auto triples, asked_pairs(store, job, from, {}));
+    asked.type = triples.type;
+    asked.known = std::move(tail ? triples.sources : triples.destinations);
+    asked.relations = std::move(triples.relations);
+    return asked;
+  }
+  const auto& graph = store.info();
+  TROUPE_ASSIGN_OR_RETURN(asked.type, learned_type(graph, job, {}, "--top"));
+  const auto nodes = graph.node_types[raw(asked.type.ends.source)].count;
+  const auto relations = training_links(job, graph)->relations;
+  TROUPE_ASSIGN_OR_RETURN(
+      const auto ids,
+      read_rows(from, tail ? RowIds{nodes, relations} : RowIds{relations, nodes},
+                tail ? "head and relation per row, [triples, 2]"
+                     : "relation and tail per row, [triples, 2], as heads are asked for"));
+  for (std::size_t at = 0; at < ids.size(); at += 2) {
+    asked.known.push_back(ids[tail ? at : at + 1]);
+    asked.relations.push_back(static_cast<std::uint32_t>(ids[tail ? at + 1 : at]));
+  }
+  return asked;
 }
 
 Matrix pair_outputs(Executor& executor, const nn::Network& network,
@@ -144,6 +174,19 @@ std::vector<std::int64_t> ids_of(const AskedPairs& pairs) {
       ids.push_back(pairs.relations[i]);
     }
     ids.push_back(static_cast<std::int64_t>(pairs.destinations[i]));
+  }
+  return ids;
+}
+
+std::vector<std::int64_t> ids_of(const AskedCompletions& asked) {
+  std::vector<std::int64_t> ids;
+  for (std::size_t i = 0; i < asked.known.size(); ++i) {
+    const auto known = static_cast<std::int64_t>(asked.known[i]);
+    if (asked.replaced == ReplacedEnd::tail) {
+      ids.insert(ids.end(), {known, asked.relations[i]});
+    } else {
+      ids.insert(ids.end(), {asked.relations[i], known});
+    }
   }
   return ids;
 }

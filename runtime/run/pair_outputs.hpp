@@ -9,6 +9,7 @@
 #include "runtime/job/job.hpp"
 #include "runtime/job/link_rules.hpp"
 #include "runtime/nn/network.hpp"
+#include "runtime/sample/knowledge/replaced_end.hpp"
 
 #include <cstdint>
 #include <span>
@@ -45,6 +46,19 @@ struct AskedPairs {
 Result<AskedPairs> asked_pairs(const PartitionedStore& store, const Job& job,
                                const std::string& from, const std::string& edge_type);
 
+/// Triples one end of which is asked for, by original ids, in the order asked for.
+struct AskedCompletions {
+  ReplacedEnd replaced = ReplacedEnd::tail;  ///< the end that is asked for
+  AskedType type;                            ///< Both ends are of one node type
+  std::vector<std::uint64_t> known;          ///< the other ends
+  std::vector<std::uint32_t> relations;      ///< [known]
+};
+/// \param from  "train", "val" or "test": the triples of the role; or a file of numbers: [triples, 2] as head and
+///   relation, or where heads are asked for as relation and tail (.npy of integers, or text)
+/// \errors as asked_pairs() of a knowledge graph
+Result<AskedCompletions> asked_completions(const PartitionedStore& store, const Job& job,
+                                           const std::string& from, ReplacedEnd replaced);
+
 /// Rows of both sides.
 struct RowsOfEnds {
   ConstMatrix sources;
@@ -62,5 +76,7 @@ Matrix pair_outputs(Executor& executor, const nn::Network& network,
 
 /// [pairs, 2]: original ids of both ends; of triples [pairs, 3], with the relation between them.
 std::vector<std::int64_t> ids_of(const AskedPairs& pairs);
+/// [triples, 2]: head and relation, or relation and tail.
+std::vector<std::int64_t> ids_of(const AskedCompletions& asked);
 
 }  // namespace troupe

@@ -1,10 +1,12 @@
 #pragma once
 /// \file top_partners.hpp
-/// Which nodes a decoder scores highest with a node: what a trained model of links recommends.
+/// What a trained model recommends: which nodes a decoder scores highest with a node, or which entities
+/// complete a triple best.
 #include "runtime/base/executor.hpp"
 #include "runtime/base/ids.hpp"
 #include "runtime/base/matrix.hpp"
 #include "runtime/nn/knowledge/known_answers.hpp"
+#include "runtime/nn/knowledge/triple_score.hpp"
 #include "runtime/nn/network.hpp"
 
 #include <cstddef>
@@ -17,9 +19,9 @@ namespace troupe {
 struct TopPartners {
   static constexpr std::int64_t none = -1;
 
-  std::vector<std::int64_t>
-      rows;       ///< [sources, k] of destinations, best first, level ones in ascending order
-  Matrix scores;  ///< [sources, k]; NaN where there is none
+  /// [sources or triples, k] of destinations or entities, best first, level ones in ascending order.
+  std::vector<std::int64_t> rows;
+  Matrix scores;  ///< Of the same shape; NaN where there is none
 };
 
 struct TopRequest {
@@ -34,5 +36,19 @@ struct TopRequest {
 TopPartners top_partners(Executor& executor, const nn::Network& network,
                          std::span<const float> parameters, const TopRequest& request,
                          const nn::KnownRows& left_out);
+
+struct TopTriples {
+  ReplacedEnd replaced = ReplacedEnd::tail;  ///< the end that is asked for
+  std::span<const std::uint32_t> known;      ///< [triples] rows of the other ends
+  std::span<const std::uint32_t> relations;  ///< [triples]
+  ConstMatrix entities;
+  std::size_t k = 10;
+};
+/// As top_partners().
+/// \param left_out  of each triple rows of entities that are not named
+/// \requires relations below those of the model, as many lists as triples, fewer than 2^32 entities
+TopPartners top_entities(Executor& executor, const nn::Network& network,
+                         std::span<const float> parameters, const nn::TripleScore& score,
+                         const TopTriples& request, const nn::KnownRows& left_out);
 
 }  // namespace troupe

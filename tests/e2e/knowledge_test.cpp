@@ -1,17 +1,23 @@
 // examples/knowledge: a knowledge graph with the output that its README shows, and learned rows of real processes: interrupted,
 // killed, resumed.
+#include "tests/sim/link_files.hpp"
 #include "tests/support/expect.hpp"
 #include "tests/support/file_text.hpp"
+#include "tests/support/npy_reader.hpp"
 #include "tests/support/process.hpp"
 #include "tests/support/scratch_folder.hpp"
 #include "tests/support/watched_run.hpp"
 
 #include <nlohmann/json.hpp>
 
+#include <array>
 #include <csignal>
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace troupe {
@@ -25,6 +31,8 @@ const fs::path knowledge_folder = fs::path(TROUPE_SOURCE_DIR) / "examples" / "kn
 
 class KnowledgeExample : public ::testing::Test {
  protected:
+  using Triple = std::array<std::int64_t, 3>;
+
   void SetUp() override {
     const auto made = troupe({"import", "--from", "triples", "--relations", "one",
                               (knowledge_folder / "family").string(), store_});
@@ -54,6 +62,28 @@ class KnowledgeExample : public ::testing::Test {
     std::ifstream in(scratch_.path() / output / "report.json");
     return json::parse(in, nullptr, false);
   }
+  /// `troupe predict` with the model of the run into "out".
+  testing::ProcessResult predict(const std::vector<std::string>& more) const {
+    std::vector<std::string> arguments{
+        "predict", (knowledge_folder / "family.json").string(),
+        "--set",   "dataset.path=" + store_,
+        "--set",   "output=" + (scratch_.path() / "out").string(),
+        "--model", (scratch_.path() / "out" / "model.safetensors").string()};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return troupe(arguments);
+  }
+  testing::NpyArray predicted(const char* file) const {
+    return testing::read_npy(scratch_.path() / "out" / "predict" / file);
+  }
+  std::set<Triple> triples_of(const std::string& role) const {
+    EXPECT_EQ(predict({"--links", role}).exit_code, 0);
+    const auto ids = predicted("links.npy").as<std::int64_t>();
+    std::set<Triple> found;
+    for (std::size_t i = 0; i < ids.size(); i += 3) {
+      found.insert({ids[i], ids[i + 1], ids[i + 2]});
+    }
+    return found;
+  }
   /// Digests and scores: all that must not depend on how a run went.
   void expect_same(const std::string& output, const std::string& other) const {
     EXPECT_EQ(report(output)["digests"], report(other)["digests"]);
@@ -79,16 +109,10 @@ TEST_F(KnowledgeExample, GivesTheOutputOfTheReadme) {
   EXPECT_NEAR(report("out")["scores"]["test"]["hits@1"].get<double>(), 0.635, 0.0005);
   EXPECT_NEAR(report("out")["scores"]["test"]["hits@10"].get<double>(), 0.869, 0.0005);
 
-  const auto rows = troupe(
-      {"predict", (knowledge_folder / "family.json").string(), "--set", "dataset.path=" + store_,
-       "--set", "output=" + (scratch_.path() / "out").string(), "--model",
-       (scratch_.path() / "out" / "model.safetensors").string(), "--nodes", "all"});
+  const auto rows = predict({"--nodes", "all"});
   EXPECT_EQ(rows.exit_code, 0) << rows.err;
   EXPECT_NE(rows.out.find("learned rows of 334 \"entity\" nodes"), std::string::npos) << rows.out;
-  const auto scores = troupe(
-      {"predict", (knowledge_folder / "family.json").string(), "--set", "dataset.path=" + store_,
-       "--set", "output=" + (scratch_.path() / "out").string(), "--model",
-       (scratch_.path() / "out" / "model.safetensors").string(), "--links", "test"});
+  const auto scores = predict({"--links", "test"});
   EXPECT_EQ(scores.exit_code, 0) << scores.err;
   EXPECT_NE(scores.out.find("scores of 141 triples, 1 column, in "), std::string::npos)
       << scores.out;
@@ -98,6 +122,90 @@ TEST_F(KnowledgeExample, GivesTheOutputOfTheReadme) {
                  "task.regularization.kind=none", "task.regularization.factor=0"}));
   ASSERT_EQ(rotate.exit_code, 0) << rotate.err;
   EXPECT_NEAR(report("rotate")["scores"]["test"]["mrr"].get<double>(), 0.580, 0.0005);
+}
+
+TEST_F(KnowledgeExample, TriplesAreCompletedByTheBestEntities) {
+  ASSERT_EQ(run(command("out")).exit_code, 0);
+  const auto test = triples_of("test");
+  auto others = triples_of("train");  // that ranks leave out
+  others.merge(triples_of("val"));
+  double hits = 0;
+  for (const std::string end : {"tail", "head"}) {
+    SCOPED_TRACE(end);
+    const auto all =
+        predict({"--links", "test", "--complete", end, "--top", "334", "--leave-out", "none"});
+    ASSERT_EQ(all.exit_code, 0) << all.err;
+    EXPECT_NE(all.out.find("the 334 best " + end +
+                           "s of 334 \"entity\" nodes for each of 141 triples, in "),
+              std::string::npos)
+        << all.out;
+    const auto queries = predicted("queries.npy").as<std::int64_t>();
+    const auto ranked = predicted("partners.npy").as<std::int64_t>();
+    ASSERT_EQ(queries.size(), 2 * 141U);
+    ASSERT_EQ(ranked.size(), 334 * 141U);
+    std::vector<std::int64_t> expected;  // with --leave-out train val
+    for (std::size_t i = 0; i < 141; ++i) {
+      std::set<std::int64_t> named;
+      std::vector<std::int64_t> new_ones;
+      bool answered = false;  // by the first that is not known otherwise
+      for (std::size_t place = 0; place < 334; ++place) {
+        const auto entity = ranked[i * 334 + place];
+        const Triple triple = end == "tail" ? Triple{queries[2 * i], queries[2 * i + 1], entity}
+                                            : Triple{entity, queries[2 * i], queries[2 * i + 1]};
+        named.insert(entity);
+        if (!others.contains(triple)) {
+          new_ones.push_back(entity);
+        }
+        if (!answered && !others.contains(triple)) {
+          hits += test.contains(triple) ? 1 : 0;
+          answered = true;
+        }
+      }
+      EXPECT_EQ(named.size(), 334U);
+      new_ones.resize(5);
+      expected.insert(expected.end(), new_ones.begin(), new_ones.end());
+    }
+    const auto best = predict(
+        {"--links", "test", "--complete", end, "--top", "5", "--leave-out", "train", "val"});
+    ASSERT_EQ(best.exit_code, 0) << best.err;
+    EXPECT_EQ(predicted("partners.npy").as<std::int64_t>(), expected);
+    // A file of the same queries gives the same.
+    const auto file = (scratch_.path() / (end + ".npy")).string();
+    testing::write_numbers(file, 2, queries);
+    ASSERT_EQ(predict({"--links", file, "--complete", end, "--top", "5", "--leave-out", "train",
+                       "val", "--set", "partition.parts=3"})
+                  .exit_code,
+              0);
+    EXPECT_EQ(predicted("partners.npy").as<std::int64_t>(), expected);
+  }
+  // The best that is new is a triple to test at least as often as the one that was asked for ranks first.
+  const auto first = report("out")["scores"]["test"]["hits@1"].get<double>();
+  EXPECT_GE(hits / (2 * 141), first - 1e-9);
+  EXPECT_LE(hits / (2 * 141), first + 0.15);
+}
+
+TEST_F(KnowledgeExample, SaysWhichTriplesItCannotComplete) {
+  ASSERT_EQ(run(command("out", {"train.epochs=1"})).exit_code, 0);
+  const auto file = [&](const char* name, std::uint64_t cols,
+                        const std::vector<std::int64_t>& ids) {
+    testing::write_numbers(scratch_.path() / name, cols, ids);
+    return (scratch_.path() / name).string();
+  };
+  const auto triples = file("triples.npy", 3, {0, 1, 2});
+  const auto far = file("far.npy", 2, {0, 99});
+  for (const auto& [more, text] : std::vector<std::pair<std::vector<std::string>, std::string>>{
+           {{}, "--top: expected --links with \"knowledge\""},
+           {{"--nodes", "all"}, "--top: expected --links with \"knowledge\""},
+           {{"--links", triples}, "triples.npy: expected head and relation per row, [triples, 2]"},
+           {{"--links", triples, "--complete", "head"}, "expected relation and tail per row"},
+           {{"--links", far}, "far.npy"},
+           {{"--links", far, "--complete", "both"}, "--complete"}}) {
+    auto arguments = more;
+    arguments.insert(arguments.end(), {"--top", "3"});
+    const auto refused = predict(arguments);
+    EXPECT_NE(refused.exit_code, 0) << text;
+    EXPECT_NE(refused.err.find(text), std::string::npos) << text << ": " << refused.err;
+  }
 }
 
 TEST_F(KnowledgeExample, LearnsTheSameRowsInProcessesOfTheirOwn) {

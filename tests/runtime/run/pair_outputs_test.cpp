@@ -160,6 +160,22 @@ TEST(PairOutputs, FilesOfPairsReplaceThoseOfNodes) {
   const auto triples = testing::read_npy(folder / "links.npy");
   EXPECT_EQ(triples.shape, (std::vector<std::size_t>{3, 3}));
   EXPECT_EQ(triples.as<std::int64_t>(), (std::vector<std::int64_t>{7, 0, 2, 7, 4, 2, 1, 3, 9}));
+
+  AskedCompletions asked;
+  asked.known = {7, 1, 1};
+  asked.relations = {0, 4, 3};
+  const std::vector<std::int64_t> partners{5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, -1};
+  ASSERT_OK(write_top_entities(folder, ids_of(asked), partners, outputs.view()));
+  EXPECT_FALSE(std::filesystem::exists(folder / "links.npy"));
+  const auto queries = testing::read_npy(folder / "queries.npy");
+  EXPECT_EQ(queries.shape, (std::vector<std::size_t>{3, 2}));
+  EXPECT_EQ(queries.as<std::int64_t>(), (std::vector<std::int64_t>{7, 0, 1, 4, 1, 3}));
+  EXPECT_EQ(testing::read_npy(folder / "partners.npy").as<std::int64_t>(), partners);
+  asked.replaced = ReplacedEnd::head;
+  EXPECT_EQ(ids_of(asked), (std::vector<std::int64_t>{0, 7, 4, 1, 3, 1}));
+  ASSERT_OK(write_pair_predictions(folder, ids_of(pairs), outputs.view()));
+  EXPECT_FALSE(std::filesystem::exists(folder / "queries.npy"));
+  EXPECT_FALSE(std::filesystem::exists(folder / "partners.npy"));
 }
 
 }  // namespace

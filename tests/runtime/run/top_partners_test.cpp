@@ -1,9 +1,9 @@
-// The best partners of nodes: against a sort of all of them.
+// The best partners of nodes, and the best completions of triples: against a sort of all of them.
 #include "runtime/run/top_partners.hpp"
 
 #include "runtime/nn/catalog.hpp"
 #include "runtime/run/pair_outputs.hpp"
-#include "tests/runtime/nn/nn_support.hpp"
+#include "tests/runtime/nn/knowledge_support.hpp"
 #include "tests/support/expect.hpp"
 
 #include <algorithm>
@@ -35,7 +35,7 @@ std::vector<std::uint32_t> sorted_rows(std::span<const float> scores,
                                        std::span<const std::uint64_t> left_out) {
   std::vector<std::uint32_t> rows;
   for (std::uint32_t row = 0; row < scores.size(); ++row) {
-    if (std::ranges::find(left_out, row) == left_out.end()) {
+    if (!std::ranges::binary_search(left_out, row)) {
       rows.push_back(row);
     }
   }
@@ -86,6 +86,75 @@ TEST(TopPartners, AreTheFirstOfAllSorted) {
         for (std::size_t i = 0; i < k; ++i) {
           ASSERT_EQ(top.rows[source * k + i], expected[i]) << source << ", " << i;
           ASSERT_EQ(top.scores.view().row(source)[i], of_source[expected[i]]);
+        }
+      }
+    }
+  }
+}
+
+/// Scores are those of `troupe predict --links`, bit for bit, whichever end is asked for.
+TEST(TopEntities, AreTheFirstOfAllSorted) {
+  constexpr std::uint32_t num_entities = 8'500;  // more than a block
+  constexpr std::size_t num_triples = 19;        // more than a task
+  constexpr std::size_t cols = 6;
+  constexpr std::size_t k = 9;
+  Matrix entities = nn::testing::random_matrix(num_entities, cols, 1);
+  for (std::size_t i = 0; i < num_entities; ++i) {  // many are level
+    std::ranges::copy(entities.view().row(i % 600), entities.view().row(i).begin());
+  }
+  std::vector<std::uint32_t> known;
+  std::vector<std::uint32_t> relations;
+  nn::KnownRows left_out{{0}, {}};
+  for (std::uint32_t i = 0; i < num_triples; ++i) {
+    known.push_back(i * 1'003 % num_entities);
+    relations.push_back(i % 5);
+    for (std::uint32_t row = i; row < num_entities && i % 3 > 0; row += 7 + i) {
+      left_out.rows.push_back(row);
+    }
+    left_out.offsets.push_back(left_out.rows.size());
+  }
+  ComputePool pool(2);
+  InlineExecutor alone;
+  for (const auto& [name, score] : nn::testing::score_cases()) {
+    nn::ModelOptions model;
+    model.layers = 0;
+    model.in_dim = cols;
+    model.out_dim = cols;
+    model.relations = {.rows = 5, .cols = score.relation_cols(cols), .bound = 1.0F};
+    ASSERT_OK_AND_ASSIGN(const auto network, nn::make_network(model));
+    const auto parameters = network->initial_parameters(11);
+    TaskJob task;
+    task.kind = "knowledge";
+    task.completes.score = score;
+    for (const auto replaced : {ReplacedEnd::tail, ReplacedEnd::head}) {
+      SCOPED_TRACE(name + (replaced == ReplacedEnd::tail ? " tail" : " head"));
+      const auto top = top_entities(pool, *network, parameters, score,
+                                    {.replaced = replaced,
+                                     .known = known,
+                                     .relations = relations,
+                                     .entities = entities.view(),
+                                     .k = k},
+                                    left_out);
+      ASSERT_EQ(top.rows.size(), num_triples * k);
+      for (std::size_t i = 0; i < num_triples; ++i) {
+        AskedPairs all;
+        all.relations.assign(num_entities, relations[i]);
+        const std::vector<std::uint32_t> same(num_entities, known[i]);
+        std::vector<std::uint32_t> each(num_entities);
+        std::iota(each.begin(), each.end(), 0U);
+        const bool tail = replaced == ReplacedEnd::tail;
+        const Matrix scores = pair_outputs(alone, *network, parameters, task, all,
+                                           {.sources = entities.view(),
+                                            .destinations = entities.view(),
+                                            .of = tail ? same : each,
+                                            .to = tail ? each : same});
+        const auto expected = sorted_rows(
+            scores.view().flat(),
+            std::span(left_out.rows)
+                .subspan(left_out.offsets[i], left_out.offsets[i + 1] - left_out.offsets[i]));
+        for (std::size_t place = 0; place < k; ++place) {
+          ASSERT_EQ(top.rows[i * k + place], expected[place]) << i << ", " << place;
+          ASSERT_EQ(top.scores.view().row(i)[place], scores.data()[expected[place]]);
         }
       }
     }
