@@ -7,7 +7,7 @@ namespace troupe {
 
 Roster::Roster(RosterOptions options) : options_(std::move(options)) {
   for (const auto& process : options_.layout.processes) {
-    if (!process.directs) {
+    if (!process.directs && (process.agent || process.works())) {
       entries_[process.id];
     }
   }
@@ -68,7 +68,7 @@ Status Roster::admit(const net::ProcessInstance& instance) const {
         Errc::invalid_argument,
         fmt::format("process {}: the job has processes 1..{}; try: the same job file on all "
                     "hosts",
-                    raw(instance.process), entries_.size()));
+                    raw(instance.process), options_.layout.processes.size() - 1));
   }
   const auto& entry = found->second;
   const bool current = instance.incarnation == entry.incarnation && entry.state != State::absent;
@@ -266,7 +266,7 @@ Roster::Actions Roster::lost(const net::ProcessInstance& instance, const std::st
 /// Without the agent nobody can end its processes or start them again: they go with it.
 void Roster::drop_host(HostId host, Actions& actions) {
   for (const auto& process : options_.layout.processes) {
-    if (!process.agent && !process.directs && process.host == host &&
+    if (process.works() && !process.directs && process.host == host &&
         at(process.id).state != State::absent) {
       drop(process.id, "its agent is lost", actions);
       at(process.id).failures = 0;

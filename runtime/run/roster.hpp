@@ -142,7 +142,7 @@ class Roster {
   void settle(Actions& actions);
 
   RosterOptions options_;
-  std::map<ProcessId, Entry> entries_;  ///< all but the director
+  std::map<ProcessId, Entry> entries_;  ///< agents, and all others that work but the director
   std::uint64_t number_ = 0;            ///< of the table
   bool completed_ = false;
   bool begun_ = false;  ///< all processes with ranks were ready at one time: ranks may be under way

@@ -164,6 +164,35 @@ TEST_F(RosterTest, ThoseThatJoinedOrAreReadyAreThereForTheEnd) {
   EXPECT_EQ(roster_.present(), (std::vector{agent(1), agent(2), agent(3)}));
 }
 
+/// A server without parts, whose ranks are none: nobody starts it, and nobody waits for it.
+TEST_F(RosterTest, AProcessThatHoldsNothingIsNotStarted) {
+  Job job;
+  job.cluster.launch = "local";
+  job.cluster.placement = "server_client";
+  job.cluster.hosts = 1;
+  job.cluster.trainers_per_host = 1;
+  job.cluster.servers = 2;
+  job.partition.parts = 1;
+  auto options = testing::roster_options();
+  options.layout = make_layout(job);
+  ASSERT_EQ(options.layout.name_of(ProcessId{5}), "server 1");
+  testing::Registry registry(options);
+
+  registry.join(1, 1);  // of the rank's host
+  registry.join(2, 1);  // of server 0
+  EXPECT_EQ(registry.join(3, 1), (Names{"changed"}));
+  EXPECT_EQ(registry.roster_.missing(), (Names{"server 0", "rank 0"}));
+  EXPECT_ERROR(registry.roster_.admit(member(5, 1)), Errc::invalid_argument, "process 5");
+  for (const std::uint32_t id : {4U, 6U}) {
+    registry.join(id, 1);
+    registry.ready(id, 1);
+  }
+  registry.acknowledged(4);
+  registry.acknowledged(6);
+  EXPECT_TRUE(registry.roster_.is_complete());
+  EXPECT_EQ(registry.lost(3, 1).front(), "agent of host 2 is lost: killed");
+}
+
 // ---- losses ----
 
 TEST_F(RosterTest, AProcessLostWhileStartingIsStartedAgain) {
