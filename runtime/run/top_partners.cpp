@@ -23,9 +23,14 @@ struct Partner {
   std::uint32_t row;
 };
 
-/// Higher scores first, of level ones the lower row.
+/// Higher scores first, of level ones the lower row. A NaN is below everything.
 bool is_before(const Partner& a, const Partner& b) {
-  return a.score != b.score ? a.score > b.score : a.row < b.row;
+  const bool a_counts = a.score == a.score;
+  const bool b_counts = b.score == b.score;
+  if (a_counts != b_counts || (a_counts && a.score != b.score)) {
+    return a_counts && (!b_counts || a.score > b.score);
+  }
+  return a.row < b.row;
 }
 
 /// The best so many of those that were offered.

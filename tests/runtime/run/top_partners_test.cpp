@@ -9,6 +9,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <functional>
+#include <limits>
 #include <memory>
 #include <numeric>
 #include <string>
@@ -158,6 +160,26 @@ TEST(TopEntities, AreTheFirstOfAllSorted) {
         }
       }
     }
+  }
+}
+
+/// Rows of a model that learned nothing more.
+TEST(TopPartners, ThatScoreNoNumberComeLast) {
+  Matrix destinations = nn::testing::random_matrix(40, top_cols, 1);
+  for (const std::size_t row : {0U, 7U, 31U}) {
+    destinations.view().row(row)[2] = std::numeric_limits<float>::quiet_NaN();
+  }
+  const Matrix sources = nn::testing::random_matrix(2, top_cols, 2);
+  InlineExecutor executor;
+  const auto network = network_with("dot");
+  const auto top = top_partners(
+      executor, *network, network->initial_parameters(3),
+      {.sources = sources.view(), .destinations = destinations.view(), .k = 40}, {{0, 0, 0}, {}});
+  for (std::size_t source = 0; source < 2; ++source) {
+    const auto rows = std::span(top.rows).subspan(source * 40, 40);
+    const auto scores = top.scores.view().row(source);
+    EXPECT_TRUE(std::ranges::is_sorted(scores.first(37), std::ranges::greater()));
+    EXPECT_TRUE(std::ranges::equal(rows.last(3), std::vector<std::int64_t>{0, 7, 31}));
   }
 }
 
