@@ -14,7 +14,7 @@
 namespace troupe {
 namespace {
 
-constexpr std::size_t pairs_of_block = 8192;
+constexpr std::size_t pairs_of_block = 512;
 /// Sources, or triples, of a task, which has one scorer.
 constexpr std::size_t asking_of_task = 16;
 
