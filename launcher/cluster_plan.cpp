@@ -268,6 +268,46 @@ Status add_seeds(ClusterPlan& plan, const PartitionedStore& store, const Cluster
   return ok_status();
 }
 
+/// Where short batches are left out, the seeds of a rank fill one, and so do the links of each edge type: what no batch
+/// has is not learned.
+Status check_full_batches(const ClusterPlan& plan) {
+  const auto& job = plan.job;
+  const auto train = plan.orders.find("train");
+  if (!job.sample.drop_last || train == plan.orders.end() || train->second->num_seeds() == 0) {
+    return ok_status();
+  }
+  const auto& order = *train->second;
+  const auto refused = [&](const std::string& seeds) {
+    return Error(
+        Errc::invalid_argument,
+        fmt::format("/sample/drop_last: expected false where {} fill no batch of {}, found "
+                    "true; or a smaller batch_size",
+                    seeds, job.sample.batch_size));
+  };
+  if (order.num_batches() == 0) {
+    const bool local = job.sample.seed_order == "local";
+    return refused(fmt::format(
+        "{} seeds{}", order.num_seeds(),
+        local ? fmt::format(", shared by {} ranks as they lie,", plan.world()) : std::string()));
+  }
+  const auto groups =
+      order.links() == nullptr ? std::span<const LinkGroup>() : order.links()->groups();
+  std::vector<bool> has_batch(groups.size());
+  for (std::uint64_t batch = 0; !groups.empty() && batch < order.num_batches(); ++batch) {
+    const auto first = order.positions(0, batch)[0];
+    const auto after =
+        std::ranges::upper_bound(groups, first, {}, [](const LinkGroup& g) { return g.first; });
+    has_batch[static_cast<std::size_t>(after - groups.begin()) - 1] = true;
+  }
+  for (std::size_t g = 0; g < groups.size(); ++g) {
+    if (!has_batch[g] && groups[g].count > 0) {
+      return refused(fmt::format("the {} links of \"{}\"", groups[g].count,
+                                 plan.graph->edge_types[raw(groups[g].edge_type)].name));
+    }
+  }
+  return ok_status();
+}
+
 /// What a user program has of the devices of its ranks.
 Status add_devices_of_program(ClusterPlan& plan, const PartitionedStore& store,
                               const ClusterHooks& hooks) {
@@ -320,6 +360,9 @@ Result<std::shared_ptr<const ClusterPlan>> ClusterPlan::make(const Job& job,
     TROUPE_RETURN_IF_ERROR(add_links(*plan, store, hooks));
   } else {
     TROUPE_RETURN_IF_ERROR(add_seeds(*plan, store, hooks));
+  }
+  if (!hooks.inference) {
+    TROUPE_RETURN_IF_ERROR(check_full_batches(*plan));
   }
   auto sample = sample_options(job, *plan->graph);
   sample.max_edges_per_reply = most_edges_per_reply(job);

@@ -94,6 +94,30 @@ class Relations : public ::testing::Test {
   testing::ScratchFolder scratch_;
 };
 
+/// All links together fill a batch, those of a type do not: what no batch has would not be learned.
+TEST_F(Relations, ATypeWithoutAFullBatchIsRefusedWhereShortOnesAreDropped) {
+  ASSERT_OK_AND_ASSIGN(const auto of_types, links_of("train"));
+  ASSERT_EQ(of_types.size(), 2U);
+  const auto [fewer, more] = std::minmax(of_types[0].size(), of_types[1].size());
+  ASSERT_LT(fewer, more);
+  const auto with = [](std::uint64_t batch, const Settings& layout) {
+    return with_settings_of(
+        {"sample.drop_last=true", "train.epochs=1", fmt::format("sample.batch_size={}", batch)},
+        layout);
+  };
+  for (const std::uint64_t batch : {fewer + 1, more + 1}) {
+    EXPECT_ERROR(run(with(batch, {})), Errc::invalid_argument,
+                 fmt::format("/sample/drop_last: expected false where {}",
+                             batch > more ? fmt::format("{} seeds fill no batch", fewer + more)
+                                          : fmt::format("the {} links of", fewer)));
+  }
+  EXPECT_OK(run(with(fewer, {})));
+  const Settings local{"cluster.hosts=2", "partition.parts=2", "sample.seed_order=local"};
+  EXPECT_ERROR(run(with(more / 2 - 5, local)), Errc::invalid_argument,
+               fmt::format("the {} links of", fewer));
+  EXPECT_OK(run(with(fewer / 4, local)));
+}
+
 TEST_F(Relations, LayoutsChangeNeitherBatchesNorParametersNorRanks) {
   for (const Settings& way : std::vector<Settings>{
            {"eval.mode=exact", "eval.ranks=all", "eval.metric=mrr"},

@@ -99,6 +99,18 @@ TEST_F(SameBits, LayoutsChangeNeitherBatchesNorParameters) {
   EXPECT_EQ(by_world.size(), 4U);
 }
 
+/// 140 seeds are shared by two ranks.
+TEST_F(SameBits, SharesThatFillNoBatchAreRefusedWhereShortOnesAreDropped) {
+  const Settings local{"cluster.hosts=2", "sample.seed_order=local", "sample.drop_last=true",
+                       "sample.batch_size=100"};
+  EXPECT_ERROR(run(local), Errc::invalid_argument,
+               "/sample/drop_last: expected false where 140 seeds, shared by 2 ranks as they lie, "
+               "fill no batch of 100, found true; or a smaller batch_size");
+  auto global = local;
+  global[1] = "sample.seed_order=global";
+  EXPECT_OK(run(global));
+}
+
 TEST_F(SameBits, TheSameHoldsForEveryWayOfSampling) {
   const std::vector<Settings> ways = {{"sample.replace=true"},
                                       {"sample.frontier=all"},
