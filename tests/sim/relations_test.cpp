@@ -98,7 +98,8 @@ class Relations : public ::testing::Test {
 TEST_F(Relations, ATypeWithoutAFullBatchIsRefusedWhereShortOnesAreDropped) {
   ASSERT_OK_AND_ASSIGN(const auto of_types, links_of("train"));
   ASSERT_EQ(of_types.size(), 2U);
-  const auto [fewer, more] = std::minmax(of_types[0].size(), of_types[1].size());
+  const auto fewer = std::min(of_types[0].size(), of_types[1].size());
+  const auto more = std::max(of_types[0].size(), of_types[1].size());
   ASSERT_LT(fewer, more);
   const auto with = [](std::uint64_t batch, const Settings& layout) {
     return with_settings_of(
