@@ -165,14 +165,13 @@ TEST_F(SamplerDevicePlan, TheFirstLineSaysWhoDoesWhat) {
 TEST_F(SamplerDevicePlan, RefusesWhatDevicesCannotDo) {
   EXPECT_ERROR(plan(both(cut_placements().front(),
                          {"cluster.sampler_devices=emulated:1", "sample.on=device"})),
-               Errc::failed_precondition, "a graph of 4 parts is not built yet");
+               Errc::invalid_argument, "a graph of 4 parts is not built yet");
   EXPECT_ERROR(plan(both(whole_placements().front(), {"cluster.sampler_devices=emulated:1",
                                                       "sample.on=device", "sample.choice=labor"})),
-               Errc::failed_precondition, "not built yet");
+               Errc::invalid_argument, "not built yet");
   EXPECT_ERROR(plan(both(cut_placements().front(),
                          {"cluster.sampler_devices=emulated:1", "sample.device_lists=pinned"})),
-               Errc::failed_precondition,
-               "sample.device_lists: expected batches that devices sample");
+               Errc::invalid_argument, "sample.device_lists: expected batches that devices sample");
   EXPECT_ERROR(run(both(whole_placements().front(), {"cluster.sampler_devices=emulated:1,8KiB"})),
                Errc::out_of_memory, "memory of a device: neighbor lists");
 }
@@ -191,7 +190,7 @@ TEST_F(SamplerDevicePlan, HostsMakeBatchesWithoutRows) {
     const auto plan =
         sampler_plan(made, make_layout(made), sample_options(made, store.info()), collect);
     if (std::string(on) == "device") {
-      EXPECT_ERROR(plan, Errc::failed_precondition, "features.collect is false");
+      EXPECT_ERROR(plan, Errc::invalid_argument, "features.collect is false");
     } else {
       ASSERT_OK(plan);
       EXPECT_FALSE(plan->rows || plan->batches);

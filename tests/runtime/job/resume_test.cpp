@@ -31,9 +31,9 @@ TEST(Resume, WhereAndHowAJobRunsMayChange) {
   EXPECT_OK(resumable({}, {"train.epochs=9"}));
   EXPECT_OK(resumable({"features.cache.device_budget=10%"},
                       {"features.cache.device_budget=0", "sample.device_lists=pinned"}));
-  EXPECT_OK(resumable({"features.cache.policy=degree", "features.cache.ratio=0.5"},
-                      {"features.cache.policy=future", "features.cache.budget=1MB",
-                       "features.cache.lookahead=8"}));
+  EXPECT_OK(resumable(
+      {"features.cache.policy=degree", "features.cache.ratio=0.5"},
+      {"features.cache.policy=future", "features.cache.budget=1MB", "features.cache.lookahead=8"}));
   EXPECT_OK(resumable({"features.cache.policy=presample", "features.cache.ratio=0.5"}, {}));
   EXPECT_OK(resumable({}, {"sample.cache.budget=1MB"}));
 }
