@@ -268,8 +268,8 @@ Status add_seeds(ClusterPlan& plan, const PartitionedStore& store, const Cluster
   return ok_status();
 }
 
-/// Where short batches are left out, the seeds of a rank fill one, and so do the links of each edge type: what no batch
-/// has is not learned.
+/// Seeds that no batch has are not learned: where short batches are left out, some rank has a full one, and each edge type
+/// of links has one.
 Status check_full_batches(const ClusterPlan& plan) {
   const auto& job = plan.job;
   const auto train = plan.orders.find("train");
@@ -290,20 +290,9 @@ Status check_full_batches(const ClusterPlan& plan) {
         "{} seeds{}", order.num_seeds(),
         local ? fmt::format(", shared by {} ranks as they lie,", plan.world()) : std::string()));
   }
-  const auto groups =
-      order.links() == nullptr ? std::span<const LinkGroup>() : order.links()->groups();
-  std::vector<bool> has_batch(groups.size());
-  for (std::uint64_t batch = 0; !groups.empty() && batch < order.num_batches(); ++batch) {
-    const auto first = order.positions(0, batch)[0];
-    const auto after =
-        std::ranges::upper_bound(groups, first, {}, [](const LinkGroup& g) { return g.first; });
-    has_batch[static_cast<std::size_t>(after - groups.begin()) - 1] = true;
-  }
-  for (std::size_t g = 0; g < groups.size(); ++g) {
-    if (!has_batch[g] && groups[g].count > 0) {
-      return refused(fmt::format("the {} links of \"{}\"", groups[g].count,
-                                 plan.graph->edge_types[raw(groups[g].edge_type)].name));
-    }
+  if (const auto links = order.links_without_batches()) {
+    return refused(fmt::format("the {} links of \"{}\"", links->count,
+                               plan.graph->edge_types[raw(links->edge_type)].name));
   }
   return ok_status();
 }

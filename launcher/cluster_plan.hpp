@@ -66,8 +66,8 @@ struct ClusterPlan {
   std::optional<InferenceTask> inference;  ///< its nodes are the seeds of `inference_role`
 
   /// \param hooks  `take_only`: no model; `inference`
-  /// \errors those of the store's seeds; invalid_argument: no such model; failed_precondition: the
-  ///   store's order is not the one that the cache needs
+  /// \errors those of the store's seeds; invalid_argument: no such model, seeds or links of a type that fill no
+  ///   batch where short ones are left out; failed_precondition: the store's order is not the one that the cache needs
   static Result<std::shared_ptr<const ClusterPlan>> make(const Job& job,
                                                          const PartitionedStore& store,
                                                          const ClusterHooks& hooks);

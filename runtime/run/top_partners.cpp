@@ -171,7 +171,7 @@ template <class MakeScorer>
 TopPartners best_of_all(Executor& executor, const Question& question, const nn::KnownRows& left_out,
                         const MakeScorer& make_scorer) {
   const auto k = question.k;
-  TROUPE_ASSERT(left_out.offsets.size() == question.asking + 1, "what each is not told",
+  TROUPE_ASSERT(left_out.offsets.size() == question.asking + 1, "lists of rows that are not named",
                 left_out.offsets.size(), question.asking);
   TopPartners top{.rows = std::vector<std::int64_t>(question.asking * k, TopPartners::none),
                   .scores = Matrix(question.asking, k)};

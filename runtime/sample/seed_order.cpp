@@ -83,6 +83,18 @@ std::uint64_t SeedOrder::num_batches() const {
   return batches;
 }
 
+std::optional<LinkGroup> SeedOrder::links_without_batches() const {
+  for (std::size_t g = 0; !groups_.empty() && g < links_->groups().size(); ++g) {
+    const auto& group = links_->groups()[g];
+    const bool fills_one = std::ranges::any_of(
+        groups_, [&](const auto& of_share) { return sizes_.batches_of(of_share[g].count) > 0; });
+    if (group.count > 0 && !fills_one) {
+      return group;
+    }
+  }
+  return std::nullopt;
+}
+
 std::uint64_t SeedOrder::num_steps(std::uint32_t world) const {
   TROUPE_ASSERT(world >= 1, "ranks", world);
   return num_batches() / world + (num_batches() % world != 0 ? 1 : 0);

@@ -47,6 +47,8 @@ class SeedOrder {
   std::uint64_t num_seeds() const;
   /// Batches of one epoch over all ranks; the last may be short where it is kept. 0 without seeds.
   std::uint64_t num_batches() const;
+  /// All links of the first edge type whose links fill no batch. Nothing where each type has one, or seeds are of one type.
+  std::optional<LinkGroup> links_without_batches() const;
   /// Steps that every rank makes: the largest number of batches of any rank.
   std::uint64_t num_steps(std::uint32_t world) const;
   /// Nothing if seeds are links.

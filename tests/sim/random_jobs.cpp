@@ -334,7 +334,7 @@ RandomJobs::Outcome RandomJobs::run(std::uint32_t number, std::string& why) cons
   for (const auto& layout : {spread, on_devices, elsewhere}) {
     same = check(layout, run_of(job_of(text, together(job, layout)), {}), "in") && same;
   }
-  // A run of one epoch leaves a checkpoint amid it, or at its end, from which the whole run goes on elsewhere.
+  // A run of one epoch keeps its last checkpoint, of any step that is even. The whole run starts there, in another layout.
   const auto kept = scratch_.path() / fmt::format("checkpoints-{}", number);
   const auto begun =
       together(job, together(spread, {"checkpoint.every.steps=2", "train.epochs=1"}));
