@@ -65,35 +65,17 @@ void lead_trainers(Self* self, const TrainerCommand& what) {
       what);
 }
 
-/// Holders have kept the learned rows of the last state.
-void write_tables(Self* self, RunEnd ended) {
-  const auto& options = self->state.options;
-  if (!options.write_tables) {
-    return end(self, std::move(ended));
-  }
-  const auto step = ended.state->global_step;
-  offload(
-      self, *options.io, [write = options.write_tables, step] { return write(step); },
-      [self, ended = std::move(ended),
-       generation = self->state.recovery->generation()](const Status& written) {
-        if (self->state.recovery->generation() == generation) {
-          end(self, written ? Result<RunEnd>(ended)
-                            : Result<RunEnd>(Error(written.error()).with("writing learned rows")));
-        }
-      });
-}
-
-/// The run is over; the last state goes with its record.
-void finish(Self* self) {
+/// All commands are carried out; the last state goes with the record.
+void take_last_state(Self* self) {
   auto& state = self->state;
-  broadcast<net::StateReply>(
-      self, "hand over the last state", state.trainers.front(),
-      net::TakeState{.generation = state.recovery->generation()},
-      [self](const std::vector<net::StateReply>& replies) {
-        const auto& conductor = *self->state.conductor;
-        RunEnd ended{conductor.record(), replies.front().state, conductor.outputs()};
-        write_tables(self, std::move(ended));
-      });
+  broadcast<net::StateReply>(self, "hand over the last state", state.trainers.front(),
+                             net::TakeState{.generation = state.recovery->generation()},
+                             [self](const std::vector<net::StateReply>& replies) {
+                               auto& now = self->state;
+                               now.ended = RunEnd{now.conductor->record(), replies.front().state,
+                                                  now.conductor->outputs()};
+                               carry_out(self, now.checkpoints->finish());
+                             });
 }
 
 struct TakeNow {};
@@ -184,6 +166,24 @@ void end(Self* self, Result<RunEnd> result) {
   }
 }
 
+void finish(Self* self) {
+  auto& state = self->state;
+  const auto& options = state.options;
+  if (!options.write_tables) {
+    return end(self, *std::move(state.ended));
+  }
+  const auto step = state.ended->state->global_step;
+  offload(
+      self, *options.io, [write = options.write_tables, step] { return write(step); },
+      [self, generation = state.recovery->generation()](const Status& written) {
+        auto& now = self->state;
+        if (now.recovery->generation() == generation) {
+          end(self, written ? Result<RunEnd>(*std::move(now.ended))
+                            : Result<RunEnd>(Error(written.error()).with("writing learned rows")));
+        }
+      });
+}
+
 void lead(Self* self) {
   auto& state = self->state;
   carry_out(self, state.checkpoints->between_commands(state.conductor->record()));
@@ -197,7 +197,7 @@ void lead(Self* self) {
     state.evaluation = to_evaluators->command;
     carry_out(self, state.recovery->evaluate());
   } else {
-    finish(self);
+    take_last_state(self);
   }
 }
 

@@ -43,6 +43,7 @@ struct CheckpointStep {
   void operator()(const CheckpointManager::Write& what) { write(self, what.checkpoint); }
   void operator()(const CheckpointManager::NewState&) { self->state.recovery->new_state(); }
   void operator()(const CheckpointManager::End& what) { end(self, what.why); }
+  void operator()(const CheckpointManager::Finish&) { finish(self); }
 };
 
 }  // namespace

@@ -34,7 +34,8 @@ struct State {
   WatchedGroup evaluators;   ///< One without a handle: its process is lost
   WatchedGroup supervisors;  ///< One without a handle: its process is lost
   std::optional<EvaluatorCommand>
-      evaluation;  ///< The last one; may wait until all processes are there
+      evaluation;               ///< The last one; may wait until all processes are there
+  std::optional<RunEnd> ended;  ///< Once all commands are carried out
   std::optional<TraceTrack::TimePoint> recovery_began;
 };
 using Self = caf::stateful_actor<State>;
@@ -45,6 +46,8 @@ void lead(Self* self);
 /// Sends the command that waited until all processes are there.
 void evaluate(Self* self);
 void say(const Self* self, const std::string& what);
+/// Writes the learned rows of the last state, which holders keep, and ends the run with it.
+void finish(Self* self);
 void end(Self* self, Result<RunEnd> result);
 
 // director_recovery.cpp

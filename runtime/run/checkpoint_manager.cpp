@@ -23,6 +23,7 @@ CheckpointManager::CheckpointManager(CheckpointManagerOptions options)
 CheckpointManager::Actions CheckpointManager::roll_back(std::uint32_t generation) {
   generation_ = generation;
   recovering_ = true;
+  finishing_ = false;
   early_.reset();
   return not_taken();
 }
@@ -73,7 +74,7 @@ CheckpointManager::Actions CheckpointManager::between_commands(const RunRecord& 
   Actions actions;
   if (const auto early = std::exchange(early_, nullptr)) {
     keep({early, stopping_, early->epoch - 1}, record, actions);
-    end_if_stopped(actions);
+    end_if_done(actions);
   }
   const auto stage = stage_of(record);
   if (std::exchange(stage_, stage) != stage) {
@@ -83,7 +84,7 @@ CheckpointManager::Actions CheckpointManager::between_commands(const RunRecord& 
 }
 
 CheckpointManager::Actions CheckpointManager::time_passed(const RunRecord& record) {
-  return recovering_ ? Actions{} : Actions{request_now(record, true)};
+  return recovering_ || finishing_ ? Actions{} : Actions{request_now(record, true)};
 }
 
 CheckpointManager::Actions CheckpointManager::stop(const RunRecord& record) {
@@ -104,7 +105,7 @@ CheckpointManager::Actions CheckpointManager::taken(
   if (what.request.multiple_of > 0) {
     request_next_step(state->global_step, record, actions);
   }
-  end_if_stopped(actions);
+  end_if_done(actions);
   return actions;
 }
 
@@ -117,7 +118,14 @@ CheckpointManager::Actions CheckpointManager::written() {
   writing_ = false;
   written_now_.reset();
   write_next(actions);
-  end_if_stopped(actions);
+  end_if_done(actions);
+  return actions;
+}
+
+CheckpointManager::Actions CheckpointManager::finish() {
+  Actions actions;
+  finishing_ = true;
+  end_if_done(actions);
   return actions;
 }
 
@@ -166,7 +174,7 @@ void CheckpointManager::write_next(Actions& actions) {
   }
 }
 
-// ---- stopping ----
+// ---- the end ----
 
 CheckpointManager::Actions CheckpointManager::stop_with_last() {
   Actions actions;
@@ -175,12 +183,17 @@ CheckpointManager::Actions CheckpointManager::stop_with_last() {
     to_write_ = last_;
     write_next(actions);
   }
-  end_if_stopped(actions);
+  end_if_done(actions);
   return actions;
 }
 
-void CheckpointManager::end_if_stopped(Actions& actions) {
-  if (stopping_ && stop_kept_ && !writing_ && !to_write_ && !std::exchange(over_, true)) {
+void CheckpointManager::end_if_done(Actions& actions) {
+  if (writing_ || to_write_) {
+    return;
+  }
+  if (std::exchange(finishing_, false)) {
+    actions.emplace_back(Finish{});
+  } else if (stopping_ && stop_kept_ && !std::exchange(over_, true)) {
     actions.emplace_back(End{Error(Errc::cancelled, "interrupted")});
   }
 }

@@ -31,8 +31,8 @@ struct CheckpointManagerOptions {
 /// Holds the state that a roll-back goes to, and decides when ranks are asked for a newer one: before
 /// and after the evaluation between two epochs, at scheduled steps and times, and to stop the run. A
 /// due state is written, one at a time; of those that become due meanwhile only the newest.
-/// Lifecycle: restored() when the ranks stand at last(), then between_commands() before each command;
-///   the other inputs at any time, until the action End
+/// Lifecycle: restored() when the ranks stand at last(), then between_commands() before each command,
+///   finish() after the last; the other inputs at any time, until the action End or Finish
 /// Threads:   one at a time
 class CheckpointManager {
  public:
@@ -53,7 +53,8 @@ class CheckpointManager {
   struct End {
     Error why;
   };
-  using Action = std::variant<TakeState, Write, NewState, End>;
+  struct Finish {};  ///< The run is over, and all that was due is written
+  using Action = std::variant<TakeState, Write, NewState, End, Finish>;
   using Actions = std::vector<Action>;
 
   explicit CheckpointManager(CheckpointManagerOptions options);
@@ -76,6 +77,8 @@ class CheckpointManager {
   /// The rank is lost, or has gone back. A run that is to stop then does so with last().
   Actions not_taken();
   Actions written();
+  /// All commands are carried out. Finish comes once nothing is left to be written, unless a roll-back comes first.
+  Actions finish();
   /// What last() needs is lost; it becomes `to`, or the start of the run if that is null.
   void fall_back(std::shared_ptr<const Checkpoint> to);
 
@@ -92,7 +95,7 @@ class CheckpointManager {
   bool is_due(const Taken& taken) const;
   void write_next(Actions& actions);
   Actions stop_with_last();
-  void end_if_stopped(Actions& actions);
+  void end_if_done(Actions& actions);
 
   CheckpointManagerOptions options_;
   std::uint32_t generation_ = 0;
@@ -106,6 +109,7 @@ class CheckpointManager {
   bool writing_ = false;
   bool stopping_ = false;
   bool stop_kept_ = false;  ///< The state that the run stops with is kept, or there is none
+  bool finishing_ = false;
   bool over_ = false;
 };
 

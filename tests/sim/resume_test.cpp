@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 #include <optional>
+#include <thread>
 
 namespace troupe {
 namespace {
@@ -126,6 +127,22 @@ class ResumeTest : public ::testing::Test {
 TEST_F(ResumeTest, KilledAfterAnyStepWithACheckpointPerStep) {
   prepare({"checkpoint.every.steps=1"});
   EXPECT_GE(end_everywhere(End::kill), 4U);
+}
+
+TEST_F(ResumeTest, ARunEndsOnceItsLastCheckpointIsWritten) {
+  prepare({"checkpoint.every.steps=1", "embedding.node.dim=4"});
+  std::vector<std::uint64_t> written;
+  ASSERT_OK_AND_ASSIGN(const auto cluster, SimulatedCluster::create(job_, *store_, {}));
+  auto setup = testing::setup_with_checkpoints(*cluster, checkpoints(), false);
+  setup.write_checkpoint = [&, write = setup.write_checkpoint](const Checkpoint& what) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));  // training does not wait for it
+    written.push_back(what.training.global_step);
+    return write(what);
+  };
+  ASSERT_OK_AND_ASSIGN(const auto ended, cluster->run(setup));
+  ASSERT_FALSE(written.empty());
+  EXPECT_EQ(written.back(), ended.state->global_step);
+  EXPECT_TRUE(std::filesystem::exists(checkpoints() / fmt::format("step-{}", written.back())));
 }
 
 TEST_F(ResumeTest, KilledAfterAnyStepWithACheckpointEveryFewSteps) {

@@ -115,7 +115,7 @@ RunSetup setup_with_checkpoints(const SimulatedCluster& cluster,
   };
   if (resume) {
     setup.resume = setup.newest_checkpoint();
-    EXPECT_NE(setup.resume, nullptr);
+    EXPECT_NE(setup.resume, nullptr) << "no whole checkpoint in " << folder;
   }
   return setup;
 }

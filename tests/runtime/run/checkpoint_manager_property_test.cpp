@@ -64,6 +64,21 @@ class ManagedRun {
     }
     EXPECT_TRUE(ended_);
   }
+  /// The run is over: what is due is written, then it finishes; unless it goes back first.
+  void finish() {
+    if (recovering_) {
+      return;
+    }
+    finishing_ = true;
+    take(manager_.finish());
+    for (int i = 0; i < 4 && finishing_; ++i) {
+      draws_.below(8) == 0 ? roll_back() : finish_write();
+      if (recovering_) {
+        finishing_ = false;
+      }
+    }
+    EXPECT_FALSE(finishing_);
+  }
   std::uint64_t written() const { return written_; }
 
  private:
@@ -97,6 +112,12 @@ class ManagedRun {
     EXPECT_FALSE(writing_);
     EXPECT_FALSE(ended_);
     ended_ = true;
+  }
+
+  void carry_out(const CheckpointManager::Finish&) {
+    EXPECT_FALSE(writing_);
+    EXPECT_TRUE(finishing_);
+    finishing_ = false;
   }
 
   // ---- events ----
@@ -192,6 +213,7 @@ class ManagedRun {
   bool recovering_ = true;
   bool resuming_ = false;
   bool writing_ = false;
+  bool finishing_ = false;
   bool ended_ = false;
   std::uint32_t generation_ = 0;
   std::uint64_t last_step_ = 0;
@@ -209,6 +231,7 @@ std::uint64_t play_runs(const CheckpointSchedule& schedule, bool write) {
     for (int i = 0; i < 200; ++i) {
       game.event();
     }
+    game.finish();
     game.stop();
     written += game.written();
     if (::testing::Test::HasFailure()) {

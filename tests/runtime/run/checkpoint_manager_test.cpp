@@ -46,6 +46,7 @@ struct ManagerText {
   }
   std::string operator()(const CheckpointManager::NewState&) const { return "new state"; }
   std::string operator()(const CheckpointManager::End& a) const { return "end: " + a.why.what(); }
+  std::string operator()(const CheckpointManager::Finish&) const { return "finish"; }
 };
 
 /// Drives a manager from step 0; every input gives its actions as text.
@@ -60,6 +61,7 @@ class ManagerTrace {
   Names stop(const RunRecord& record = {}) { return text(manager_.stop(record)); }
   Names not_taken() { return text(manager_.not_taken()); }
   Names written() { return text(manager_.written()); }
+  Names finish() { return text(manager_.finish()); }
   /// The answer to the request made first of those without an answer.
   Names taken(std::uint64_t global_step, const RunRecord& record) {
     const auto what = asked_.front();
@@ -266,6 +268,62 @@ TEST(CheckpointManager, WithoutAFolderNothingIsWritten) {
 
   EXPECT_EQ(run.taken(2, record_of(0)),
             (Names{"new state", "take multiple of 2 after 2, 0 over in 0"}));
+}
+
+// ---- the end of a run ----
+
+TEST(CheckpointManager, FinishesAtOnceWhereNothingIsBeingWritten) {
+  ManagerTrace run({.steps = 1});
+  run.restored();
+  run.taken(1, record_of(0));
+  run.written();
+
+  EXPECT_EQ(run.finish(), (Names{"finish"}));
+}
+
+TEST(CheckpointManager, FinishesOnceAllThatIsDueIsWritten) {
+  ManagerTrace run({.steps = 1});
+  run.restored();
+  run.taken(2, record_of(0));
+  run.taken(3, record_of(0));
+
+  EXPECT_EQ(run.finish(), (Names{}));
+  EXPECT_EQ(run.written(), (Names{"write step 3"}));
+  EXPECT_EQ(run.written(), (Names{"finish"}));
+}
+
+TEST(CheckpointManager, AFinishedRunIsNotWrittenAgainByTime) {
+  ManagerTrace run({.steps = 1, .seconds = 1});
+  run.restored();
+  run.taken(1, record_of(0));
+  run.finish();
+
+  EXPECT_EQ(run.time_passed(), (Names{}));
+  EXPECT_EQ(run.written(), (Names{"finish"}));
+}
+
+TEST(CheckpointManager, ARunThatGoesBackFinishesAnew) {
+  ManagerTrace run({.steps = 1});
+  run.restored();
+  run.taken(1, record_of(0));
+  run.finish();
+  run.roll_back(1);
+  run.restored();
+
+  EXPECT_EQ(run.written(), (Names{}));
+  EXPECT_EQ(run.finish(), (Names{"finish"}));
+  run.roll_back(2);
+  EXPECT_EQ(run.finish(), (Names{"finish"})) << "a second time: learned rows were not written";
+}
+
+TEST(CheckpointManager, AStopOfARunThatFinishesLetsItFinish) {
+  ManagerTrace run({.steps = 1});
+  run.restored();
+  run.taken(1, record_of(0));
+  run.finish();
+  run.stop();
+
+  EXPECT_EQ(run.written(), (Names{"finish"}));
 }
 
 // ---- stopping ----
