@@ -16,7 +16,10 @@
 #include <fmt/ranges.h>
 #include <fstream>
 #include <initializer_list>
+#include <iterator>
+#include <mutex>
 #include <optional>
+#include <set>
 #include <utility>
 
 namespace troupe::testing {
@@ -59,9 +62,10 @@ class Drawn {
   explicit Drawn(std::uint32_t number)
       : draw_(stream_key(20, {.domain = Domain::generators}), number) {}
 
-  bool once_in(std::uint32_t n) { return draw_.below(n) == 0; }
+  std::uint32_t below(std::uint32_t n) { return draw_.below(n); }
+  bool once_in(std::uint32_t n) { return below(n) == 0; }
   std::string one_of(std::initializer_list<const char*> choices) {
-    return choices.begin()[draw_.below(static_cast<std::uint32_t>(choices.size()))];
+    return choices.begin()[below(static_cast<std::uint32_t>(choices.size()))];
   }
   void set(const char* key, std::initializer_list<const char*> choices) {
     words_.push_back(fmt::format("{}={}", key, one_of(choices)));
@@ -210,10 +214,59 @@ std::optional<Job> job_of(const std::string& text, const Words& settings) {
   return reading->job;
 }
 
+/// An actor is killed when rank 0 has made a step.
+struct Loss {
+  std::uint64_t step = 0;
+  std::uint32_t which = 0;  ///< of those that are there, over and over
+};
+
+/// Kills actors of a running cluster.
+class Losses {
+ public:
+  explicit Losses(std::vector<Loss> losses) : losses_(std::move(losses)) {}
+
+  ClusterHooks hooks() {
+    ClusterHooks hooks;
+    hooks.on_start = [this](ProcessId process, const std::string& actor) {
+      if (actor != "supervisor") {  // without it the process is lost, and does not come back here
+        const std::lock_guard guard(mutex_);
+        actors_.insert({raw(process), actor});
+      }
+    };
+    hooks.on_step = [this](const StepReport& report) {
+      for (auto& loss : losses_) {
+        if (raw(report.rank) == 0 && report.global_step == loss.step) {
+          kill_one(loss.which);
+          loss.step = 0;
+        }
+      }
+    };
+    return hooks;
+  }
+  void begin_in(SimulatedCluster& cluster) { cluster_ = &cluster; }
+  const std::string& text() const { return text_; }
+
+ private:
+  void kill_one(std::uint32_t which) {
+    const std::lock_guard guard(mutex_);
+    const auto at = which % actors_.size();
+    const auto victim = std::next(actors_.begin(), static_cast<std::ptrdiff_t>(at));
+    text_ += fmt::format(" {} of process {};", victim->second, victim->first);
+    static_cast<void>(cluster_->kill(ProcessId{victim->first}, victim->second));
+  }
+
+  std::vector<Loss> losses_;
+  SimulatedCluster* cluster_ = nullptr;
+  std::mutex mutex_;
+  std::set<std::pair<std::uint32_t, std::string>> actors_;
+  std::string text_;
+};
+
 /// A run to its end, or from the newest checkpoint in a folder.
 struct RunOf {
   fs::path checkpoints = {};  ///< empty: none are kept
   bool resume = false;
+  Losses* losses = nullptr;
 };
 /// \returns nothing: the job is refused
 std::optional<Result<RunRecord>> run_of(std::optional<Job> job, const RunOf& how) {
@@ -226,12 +279,16 @@ std::optional<Result<RunRecord>> run_of(std::optional<Job> job, const RunOf& how
     return std::nullopt;
   }
   fit_to_graph(*job, store->info());
-  auto cluster = SimulatedCluster::create(*job, *store, {});
+  auto cluster =
+      SimulatedCluster::create(*job, *store, how.losses ? how.losses->hooks() : ClusterHooks{});
   if (!cluster) {
     const auto code = cluster.error().code();
     EXPECT_TRUE(code == Errc::invalid_argument || code == Errc::unimplemented)
         << cluster.error().what();
     return std::nullopt;
+  }
+  if (how.losses) {
+    how.losses->begin_in(**cluster);
   }
   auto ended =
       how.checkpoints.empty()
@@ -334,6 +391,21 @@ RandomJobs::Outcome RandomJobs::run(std::uint32_t number, std::string& why) cons
   for (const auto& layout : {spread, on_devices, elsewhere}) {
     same = check(layout, run_of(job_of(text, together(job, layout)), {}), "in") && same;
   }
+  // Actors are lost, and the state to go back to is in memory, on the disk or the start.
+  std::vector<Loss> drawn_losses(1 + drawn.below(3));
+  for (auto& loss : drawn_losses) {
+    loss = {1 + drawn.below(8), drawn.below(1000)};
+  }
+  const auto with_losses = together(
+      drawn_layout(drawn),
+      {fmt::format("checkpoint.every.steps={}", drawn.below(4)),
+       fmt::format("cluster.replicas={}", 1 + drawn.below(2)),
+       drawn.one_of({"cluster.device=cpu", "cluster.device=cpu", "cluster.device=emulated:1"})});
+  Losses losses(std::move(drawn_losses));
+  const auto disturbed = run_of(
+      job_of(text, together(job, with_losses)),
+      {.checkpoints = scratch_.path() / fmt::format("disturbed-{}", number), .losses = &losses});
+  same = check(with_losses, disturbed, ("without" + losses.text() + " in").c_str()) && same;
   // A run of one epoch keeps its last checkpoint, of any step that is even. The whole run starts there, in another layout.
   const auto kept = scratch_.path() / fmt::format("checkpoints-{}", number);
   const auto begun =

@@ -22,7 +22,8 @@ class RandomJobs {
   RandomJobs();
 
   /// Runs the job of a number in one process, then elsewhere: other parts and hosts, emulated devices, other processes
-  /// that sample, and from a checkpoint of yet another layout. Each number has the same settings in every build.
+  /// that sample, where actors are lost, and from a checkpoint of yet another layout. Each number has the same settings and
+  /// losses in every build.
   /// \returns how it ended; \p why says what differed, with the settings
   Outcome run(std::uint32_t number, std::string& why) const;
 
