@@ -111,6 +111,10 @@ void add_predict(CLI::App& app, PredictArguments& arguments, std::optional<ExitC
           "files are then [n, 2]: head, relation")
       ->check(CLI::Range(1U, 1'000'000U))
       ->type_name("K");
+  predict->add_flag(
+      "--names", arguments.names,
+      "of a knowledge graph: files of --links have the names of entities and relations "
+      "in the place of numbers, and triples.tsv is written with them");
   predict
       ->add_option("--complete", arguments.complete,
                    "end of triples that --top finds; with head files are relation, tail")

@@ -184,8 +184,12 @@ ExitCode predict_command(const PredictArguments& arguments) {
   if (const auto code = prepare_run(arguments.job, say, run); !run) {
     return code;
   }
-  const auto done = arguments.top > 0                       ? predict_top(*run, arguments, say)
-                    : !arguments.links.empty()              ? predict_links(*run, arguments, say)
+  const auto names = names_of(*run, arguments);
+  if (!names) {
+    return print_error(names.error());
+  }
+  const auto done = arguments.top > 0          ? predict_top(*run, arguments, names->get(), say)
+                    : !arguments.links.empty() ? predict_links(*run, arguments, names->get(), say)
                     : wants_input_rows(run->job, arguments) ? write_input_rows(*run, arguments, say)
                                                             : predict(*run, arguments, say);
   return done ? ExitCode::done : print_error(done.error());

@@ -58,11 +58,11 @@ const char* name_of_outputs(const Job& job) {
 }  // namespace
 
 Status predict_links(const PreparedRun& run, const PredictArguments& arguments,
-                     const SayLine& say) {
+                     const TripleNames* names, const SayLine& say) {
   const auto& job = run.job;
   TROUPE_RETURN_IF_ERROR(check_compared(run, arguments, "--links"));
   TROUPE_ASSIGN_OR_RETURN(const auto pairs,
-                          asked_pairs(run.store, job, arguments.links, arguments.edge_type));
+                          asked_pairs(run.store, job, arguments.links, arguments.edge_type, names));
   RunSetup setup;
   TROUPE_RETURN_IF_ERROR(read_setup(job, arguments.model, setup));
   TROUPE_ASSIGN_OR_RETURN(const auto sides, sides_of(run, setup, pairs));
@@ -72,6 +72,14 @@ Status predict_links(const PreparedRun& run, const PredictArguments& arguments,
       pair_outputs(executor, *network, setup.parameters, job.task, pairs, sides.rows());
   const auto folder = folder_of_predictions(job, arguments);
   TROUPE_RETURN_IF_ERROR(write_pair_predictions(folder, ids_of(pairs), outputs.view()));
+  if (names) {
+    std::vector<NamedTriple> triples;
+    for (std::size_t i = 0; i < pairs.sources.size(); ++i) {
+      triples.push_back({names->entity(pairs.sources[i]), names->relation(pairs.relations[i]),
+                         names->entity(pairs.destinations[i]), outputs.view().row(i)[0]});
+    }
+    TROUPE_RETURN_IF_ERROR(write_named_triples(folder, triples));
+  }
   say(fmt::format("{} of {} {}, {} column{}, in {}", name_of_outputs(job), outputs.rows(),
                   job.task.knowledge() ? "triples" : "links", outputs.cols(),
                   outputs.cols() == 1 ? "" : "s", (folder / "predictions.npy").string()));

@@ -2,10 +2,12 @@
 
 #include "launcher/simulated_cluster.hpp"
 #include "runtime/job/embedding_rules.hpp"
+#include "runtime/job/link_rules.hpp"
 #include "runtime/nn/catalog.hpp"
 #include "runtime/run/input_rows.hpp"
 #include "runtime/run/node_request.hpp"
 #include "runtime/run/outputs.hpp"
+#include "runtime/run/pair_outputs.hpp"
 #include "runtime/run/table_source.hpp"
 
 #include <fmt/format.h>
@@ -135,6 +137,26 @@ Status check_compared(const PreparedRun& run, const PredictArguments& arguments,
                              option));
   }
   return run.job.model.layers == 0 ? ok_status() : check_exact(run.job);
+}
+
+Result<std::shared_ptr<const TripleNames>> names_of(const PreparedRun& run,
+                                                    const PredictArguments& arguments) {
+  std::shared_ptr<const TripleNames> names;
+  if (!arguments.names) {
+    return names;
+  }
+  const auto& job = run.job;
+  if (!job.task.knowledge() || arguments.links.empty()) {
+    return Error(Errc::invalid_argument,
+                 fmt::format("--names: expected --links and task.kind \"knowledge\", found {}",
+                             arguments.links.empty() ? "no --links" : job.task.kind));
+  }
+  const auto& graph = run.store.info();
+  TROUPE_ASSIGN_OR_RETURN(const auto type, learned_type(graph, job, {}, "--names"));
+  TROUPE_ASSIGN_OR_RETURN(
+      names, TripleNames::read(job.dataset.path, graph.node_types[raw(type.ends.source)],
+                               training_links(job, graph)->relations));
+  return names;
 }
 
 std::filesystem::path folder_of_predictions(const Job& job, const PredictArguments& arguments) {

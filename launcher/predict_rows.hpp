@@ -6,6 +6,7 @@
 #include "launcher/simulated_cluster.hpp"
 #include "runtime/base/matrix.hpp"
 #include "runtime/base/result.hpp"
+#include "runtime/data/triple_names.hpp"
 #include "runtime/job/job.hpp"
 
 #include <cstdint>
@@ -46,9 +47,18 @@ Status check_compared(const PreparedRun& run, const PredictArguments& arguments,
                       const char* option);
 
 /// Writes what the decoder makes of pairs of nodes: `troupe predict --links`.
-Status predict_links(const PreparedRun& run, const PredictArguments& arguments, const SayLine& say);
+/// \param names  of names_of()
+Status predict_links(const PreparedRun& run, const PredictArguments& arguments,
+                     const TripleNames* names, const SayLine& say);
 /// Writes the nodes that it scores highest with each of some: `troupe predict --top`.
-Status predict_top(const PreparedRun& run, const PredictArguments& arguments, const SayLine& say);
+/// \param names  of names_of()
+Status predict_top(const PreparedRun& run, const PredictArguments& arguments,
+                   const TripleNames* names, const SayLine& say);
+
+/// Names of the job's knowledge graph where they are asked for, else null.
+/// \errors invalid_argument: another task, or no --links; those of TripleNames::read()
+Result<std::shared_ptr<const TripleNames>> names_of(const PreparedRun& run,
+                                                    const PredictArguments& arguments);
 
 std::filesystem::path folder_of_predictions(const Job& job, const PredictArguments& arguments);
 

@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 #include <limits>
 #include <memory>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -115,8 +116,29 @@ Matrix rows_among(ConstMatrix all, const SeedList& nodes) {
   return rows;
 }
 
+/// Completed triples, those of each query best first.
+std::vector<NamedTriple> named_triples(const TripleNames& names, const AskedCompletions& asked,
+                                       std::span<const std::int64_t> partners, ConstMatrix scores) {
+  std::vector<NamedTriple> triples;
+  for (std::size_t i = 0; i < asked.known.size(); ++i) {
+    const auto known = names.entity(asked.known[i]);
+    const auto relation = names.relation(asked.relations[i]);
+    for (std::size_t place = 0; place < scores.cols; ++place) {
+      const auto partner = partners[i * scores.cols + place];
+      if (partner < 0) {
+        break;
+      }
+      const auto found = names.entity(static_cast<std::uint64_t>(partner));
+      const bool tail = asked.replaced == ReplacedEnd::tail;
+      triples.push_back(
+          {tail ? known : found, relation, tail ? found : known, scores.row(i)[place]});
+    }
+  }
+  return triples;
+}
+
 Status predict_top_entities(const PreparedRun& run, const PredictArguments& arguments,
-                            const SayLine& say) {
+                            const TripleNames* names, const SayLine& say) {
   const auto& job = run.job;
   const auto& graph = run.store.info();
   if (arguments.links.empty()) {
@@ -126,7 +148,7 @@ Status predict_top_entities(const PreparedRun& run, const PredictArguments& argu
   }
   const auto replaced = arguments.complete == "head" ? ReplacedEnd::head : ReplacedEnd::tail;
   TROUPE_ASSIGN_OR_RETURN(const auto asked,
-                          asked_completions(run.store, job, arguments.links, replaced));
+                          asked_completions(run.store, job, arguments.links, replaced, names));
   const auto& type = graph.node_types[raw(asked.type.ends.source)];
   TROUPE_RETURN_IF_ERROR(check_count(type));
   RunSetup setup;
@@ -146,21 +168,26 @@ Status predict_top_entities(const PreparedRun& run, const PredictArguments& argu
                                 left_out);
   const auto folder = folder_of_predictions(job, arguments);
   TROUPE_RETURN_IF_ERROR(write_top_entities(folder, ids_of(asked), top.rows, top.scores.view()));
+  if (names) {
+    TROUPE_RETURN_IF_ERROR(
+        write_named_triples(folder, named_triples(*names, asked, top.rows, top.scores.view())));
+  }
   say(fmt::format("the {} best {}s of {} \"{}\" nodes for each of {} triples, in {}", arguments.top,
                   arguments.complete, entities->rows(), type.name, asked.known.size(),
-                  (folder / "partners.npy").string()));
+                  (folder / (names ? "triples.tsv" : "partners.npy")).string()));
   return ok_status();
 }
 
 }  // namespace
 
-Status predict_top(const PreparedRun& run, const PredictArguments& arguments, const SayLine& say) {
+Status predict_top(const PreparedRun& run, const PredictArguments& arguments,
+                   const TripleNames* names, const SayLine& say) {
   const auto& job = run.job;
   const auto& graph = run.store.info();
   TROUPE_ASSIGN_OR_RETURN(const auto type, learned_type(graph, job, arguments.edge_type, "--top"));
   TROUPE_RETURN_IF_ERROR(check_compared(run, arguments, "--top"));
   if (job.task.knowledge()) {
-    return predict_top_entities(run, arguments, say);
+    return predict_top_entities(run, arguments, names, say);
   }
   TROUPE_RETURN_IF_ERROR(check_links(job, arguments));
   const auto& types = type.ends;

@@ -4,6 +4,7 @@
 #include "runtime/base/scratch_file.hpp"
 #include "runtime/data/name_dictionary.hpp"
 #include "runtime/data/text_lines.hpp"
+#include "runtime/data/triple_names.hpp"
 #include "runtime/graph/store_layout.hpp"
 
 #include <algorithm>
@@ -31,21 +32,8 @@ struct NamedTriples {
   std::vector<text_lines::BadLine> bad;
 };
 
-/// Cuts at tabs if there is one, else at spaces, several of which are as one.
 std::string read_triple(std::string_view line, std::array<std::string_view, 3>& triple) {
-  const bool tabs = line.find('\t') != std::string_view::npos;
-  const char mark = tabs ? '\t' : ' ';
-  std::size_t fields = 0;
-  for (std::size_t at = 0; at <= line.size();) {
-    const auto end = std::min(line.find(mark, at), line.size());
-    if (tabs || end > at) {
-      if (fields < 3) {
-        triple[fields] = line.substr(at, end - at);
-      }
-      ++fields;
-    }
-    at = end + 1;
-  }
+  const auto fields = cut_names(line, triple);
   const bool whole =
       fields == 3 && std::ranges::none_of(triple, [](auto field) { return field.empty(); });
   return whole ? std::string()

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <functional>
+#include <iterator>
 #include <limits>
 #include <numeric>
 #include <unordered_set>
@@ -78,7 +79,8 @@ Status remove_file(const fs::path& file) {
 
 /// All but `node_ids.npy`, which each write replaces.
 Status remove_outputs(const fs::path& dir) {
-  for (const char* name : {"predictions.npy", "links.npy", "partners.npy", "queries.npy"}) {
+  for (const char* name :
+       {"predictions.npy", "links.npy", "partners.npy", "queries.npy", "triples.tsv"}) {
     TROUPE_RETURN_IF_ERROR(remove_file(dir / name));
   }
   return ok_status();
@@ -201,6 +203,15 @@ Status write_top_entities(const fs::path& dir, std::span<const std::int64_t> que
                           std::span<const std::int64_t> partners, ConstMatrix scores) {
   TROUPE_RETURN_IF_ERROR(write_all_rows(dir, "queries.npy", queries, scores));
   return write_ids(dir / "partners.npy", partners, std::array{scores.rows, scores.cols});
+}
+
+Status write_named_triples(const fs::path& dir, std::span<const NamedTriple> triples) {
+  fmt::memory_buffer text;
+  for (const auto& [head, relation, tail, score] : triples) {
+    fmt::format_to(std::back_inserter(text), "{}\t{}\t{}\t{}\n", head, relation, tail, score);
+  }
+  const std::array pieces{std::as_bytes(std::span(text.data(), text.size()))};
+  return write_file_atomically(dir / "triples.tsv", pieces);
 }
 
 Status remove_predictions(const fs::path& dir) {

@@ -12,6 +12,7 @@
 #include <map>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace troupe {
@@ -39,6 +40,18 @@ Status write_top_predictions(const std::filesystem::path& dir, std::span<const O
 /// Guarantees, errors: as write_pair_predictions()
 Status write_top_entities(const std::filesystem::path& dir, std::span<const std::int64_t> queries,
                           std::span<const std::int64_t> partners, ConstMatrix scores);
+
+/// A triple of names, and what it scored.
+struct NamedTriple {
+  std::string_view head;
+  std::string_view relation;
+  std::string_view tail;
+  float score = 0;
+};
+/// Writes `triples.tsv` beside the predictions of triples: head, relation, tail and score a line, separated by tabs, in the
+/// order given. The next predictions remove it.
+/// Guarantees, errors: as write_predictions()
+Status write_named_triples(const std::filesystem::path& dir, std::span<const NamedTriple> triples);
 
 /// Writes `predictions.npy` (float32 [pairs, outputs]) and `links.npy` (int64 [pairs, 2], of triples [pairs, 3]);
 /// `node_ids.npy` of other predictions is removed.

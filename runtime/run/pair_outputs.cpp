@@ -7,6 +7,7 @@
 #include "runtime/run/original_rows.hpp"
 
 #include <algorithm>
+#include <array>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <optional>
@@ -39,14 +40,16 @@ Status take_role(const LinkList& links, AskedPairs& pairs, bool triples) {
 
 /// \param relations  number of them; 0: the file has pairs
 Status take_file(const GraphInfo& graph, const fs::path& file, std::uint64_t relations,
-                 AskedPairs& pairs) {
+                 const TripleNames* names, AskedPairs& pairs) {
   const auto nodes = [&](NodeTypeId type) { return graph.node_types[raw(type)].count; };
   RowIds ends{nodes(pairs.type.ends.source)};
   if (relations > 0) {
     ends.push_back(relations);
   }
   ends.push_back(nodes(pairs.type.ends.destination));
-  TROUPE_ASSIGN_OR_RETURN(const auto ids, read_rows(file, ends));
+  constexpr std::array triple{NamedThing::entity, NamedThing::relation, NamedThing::entity};
+  TROUPE_ASSIGN_OR_RETURN(const auto ids,
+                          names ? names->numbers_in(file, triple) : read_rows(file, ends));
   for (std::size_t at = 0; at < ids.size(); at += ends.size()) {
     pairs.sources.push_back(ids[at]);
     pairs.destinations.push_back(ids[at + ends.size() - 1]);
@@ -83,14 +86,15 @@ Result<AskedType> learned_type(const GraphInfo& graph, const Job& job, const std
 }
 
 Result<AskedPairs> asked_pairs(const PartitionedStore& store, const Job& job,
-                               const std::string& from, const std::string& edge_type) {
+                               const std::string& from, const std::string& edge_type,
+                               const TripleNames* names) {
   const auto& graph = store.info();
   AskedPairs pairs;
   TROUPE_ASSIGN_OR_RETURN(pairs.type, learned_type(graph, job, edge_type, "--links"));
   const auto* train = training_links(job, graph);
   const bool triples = job.task.knowledge();
   if (!is_role(from)) {
-    TROUPE_RETURN_IF_ERROR(take_file(graph, from, triples ? train->relations : 0, pairs));
+    TROUPE_RETURN_IF_ERROR(take_file(graph, from, triples ? train->relations : 0, names, pairs));
     return pairs;
   }
   TROUPE_ASSIGN_OR_RETURN(const auto links, store.links(job.dataset.split, from));
@@ -102,7 +106,8 @@ Result<AskedPairs> asked_pairs(const PartitionedStore& store, const Job& job,
 }
 
 Result<AskedCompletions> asked_completions(const PartitionedStore& store, const Job& job,
-                                           const std::string& from, ReplacedEnd replaced) {
+                                           const std::string& from, ReplacedEnd replaced,
+                                           const TripleNames* names) {
   const bool tail = replaced == ReplacedEnd::tail;
   AskedCompletions asked;
   asked.replaced = replaced;
@@ -117,11 +122,16 @@ Result<AskedCompletions> asked_completions(const PartitionedStore& store, const 
   TROUPE_ASSIGN_OR_RETURN(asked.type, learned_type(graph, job, {}, "--top"));
   const auto nodes = graph.node_types[raw(asked.type.ends.source)].count;
   const auto relations = training_links(job, graph)->relations;
+  std::array columns{NamedThing::entity, NamedThing::relation};
+  if (!tail) {
+    std::ranges::reverse(columns);
+  }
   TROUPE_ASSIGN_OR_RETURN(
       const auto ids,
-      read_rows(from, tail ? RowIds{nodes, relations} : RowIds{relations, nodes},
-                tail ? "head and relation per row, [triples, 2]"
-                     : "relation and tail per row, [triples, 2], as heads are asked for"));
+      names ? names->numbers_in(from, columns)
+            : read_rows(from, tail ? RowIds{nodes, relations} : RowIds{relations, nodes},
+                        tail ? "head and relation per row, [triples, 2]"
+                             : "relation and tail per row, [triples, 2], as heads are asked for"));
   for (std::size_t at = 0; at < ids.size(); at += 2) {
     asked.known.push_back(ids[tail ? at : at + 1]);
     asked.relations.push_back(static_cast<std::uint32_t>(ids[tail ? at + 1 : at]));

@@ -5,6 +5,7 @@
 #include "runtime/base/executor.hpp"
 #include "runtime/base/matrix.hpp"
 #include "runtime/base/result.hpp"
+#include "runtime/data/triple_names.hpp"
 #include "runtime/graph/store.hpp"
 #include "runtime/job/job.hpp"
 #include "runtime/job/link_rules.hpp"
@@ -41,10 +42,12 @@ struct AskedPairs {
 /// \param from  "train", "val" or "test" of the job's split, or a file of original ids: [pairs, 2], of a knowledge
 ///   graph [pairs, 3] as head, relation, tail (.npy of integers, or text)
 /// \param edge_type  that the pairs count as ones of, for learned_type()
+/// \param names  of a knowledge graph whose file has them in the place of numbers; null: it has numbers
 /// \errors as learned_type(); invalid_argument: another shape or dtype, ids that the graph does not have;
-///   not_found: no such file or role
+///   not_found: no such file or role; those of TripleNames::numbers_in()
 Result<AskedPairs> asked_pairs(const PartitionedStore& store, const Job& job,
-                               const std::string& from, const std::string& edge_type);
+                               const std::string& from, const std::string& edge_type,
+                               const TripleNames* names = nullptr);
 
 /// Triples one end of which is asked for, by original ids, in the order asked for.
 struct AskedCompletions {
@@ -55,9 +58,10 @@ struct AskedCompletions {
 };
 /// \param from  "train", "val" or "test": the triples of the role; or a file of numbers: [triples, 2] as head and
 ///   relation, or where heads are asked for as relation and tail (.npy of integers, or text)
-/// \errors as asked_pairs() of a knowledge graph
+/// \param names, \errors  as asked_pairs() of a knowledge graph
 Result<AskedCompletions> asked_completions(const PartitionedStore& store, const Job& job,
-                                           const std::string& from, ReplacedEnd replaced);
+                                           const std::string& from, ReplacedEnd replaced,
+                                           const TripleNames* names = nullptr);
 
 /// Rows of both sides.
 struct RowsOfEnds {

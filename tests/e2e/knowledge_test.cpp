@@ -10,12 +10,14 @@
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <array>
 #include <csignal>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <set>
+#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -180,6 +182,67 @@ TEST_F(KnowledgeExample, TriplesAreCompletedByTheBestEntities) {
   const auto first = report("out")["scores"]["test"]["hits@1"].get<double>();
   EXPECT_GE(hits / (2 * 141), first - 1e-9);
   EXPECT_LE(hits / (2 * 141), first + 0.15);
+}
+
+TEST_F(KnowledgeExample, NamesAreReadAndWritten) {
+  ASSERT_EQ(run(command("out", {"train.epochs=2"})).exit_code, 0);
+  const auto named = [&] {
+    return testing::file_text(scratch_.path() / "out" / "predict" / "triples.tsv");
+  };
+  const auto file = [&](const std::string& text) {
+    const auto path = (scratch_.path() / "asked.txt").string();
+    std::ofstream(path) << text;
+    return path;
+  };
+  for (const std::string end : {"tail", "head"}) {
+    SCOPED_TRACE(end);
+    const std::vector<std::string> more{"--complete", end, "--top", "2", "--names"};
+    const auto best = [&](const std::string& links) {
+      std::vector<std::string> arguments{"--links", links};
+      arguments.insert(arguments.end(), more.begin(), more.end());
+      return predict(arguments);
+    };
+    ASSERT_EQ(best("test").exit_code, 0);
+    std::istringstream lines(named());
+    std::string asked;
+    std::string expected;
+    std::string scored;
+    for (int i = 0; i < 6; ++i) {
+      std::string head;
+      std::string relation;
+      std::string tail;
+      std::string score;
+      std::getline(
+          std::getline(std::getline(std::getline(lines, head, '\t'), relation, '\t'), tail, '\t'),
+          score);
+      expected += head + '\t' + relation + '\t' + tail + '\t' + score + '\n';
+      scored += head + '\t' + relation + '\t' + tail + '\n';
+      if (i % 2 == 0) {
+        asked += (end == "tail" ? head + '\t' + relation : relation + '\t' + tail) + '\n';
+      }
+    }
+    ASSERT_EQ(best(file(asked)).exit_code, 0);
+    EXPECT_EQ(named(), expected);
+    // The triples themselves have these scores.
+    ASSERT_EQ(predict({"--links", file(scored), "--names"}).exit_code, 0);
+    EXPECT_EQ(named(), expected);
+  }
+  // Where all that are left are fewer, the lines are fewer.
+  ASSERT_EQ(predict({"--links", file("v6mc0\tsibling_of\n"), "--top", "334", "--names"}).exit_code,
+            0);
+  const auto all = named();
+  EXPECT_LT(std::ranges::count(all, '\n'), 334) << "those of train are left out";
+  EXPECT_GT(std::ranges::count(all, '\n'), 300);
+  // Without names, and refused, no file of other predictions is left.
+  ASSERT_EQ(predict({"--links", "test"}).exit_code, 0);
+  EXPECT_EQ(named(), "");
+  EXPECT_NE(predict({"--nodes", "all", "--names"}).err.find("--names: expected --links"),
+            std::string::npos);
+  const auto unknown = predict({"--links", file("v6mc0\tlikes\n"), "--top", "2", "--names"});
+  EXPECT_EQ(unknown.exit_code, 2);
+  EXPECT_NE(unknown.err.find("line 1: expected a relation of the graph, found \"likes\""),
+            std::string::npos)
+      << unknown.err;
 }
 
 TEST_F(KnowledgeExample, SaysWhichTriplesItCannotComplete) {

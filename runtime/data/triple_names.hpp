@@ -1,0 +1,63 @@
+#pragma once
+/// \file triple_names.hpp
+/// Names of the entities and relations of a knowledge graph, as its import keeps them (docs/formats.md).
+#include "runtime/base/result.hpp"
+#include "runtime/graph/graph_info.hpp"
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+namespace troupe {
+
+/// Cuts at tabs if there is one, else at spaces, several of which are as one.
+/// \param fields  gets the first ones \returns how many there are
+std::size_t cut_names(std::string_view line, std::span<std::string_view> fields);
+
+/// What a column of a file names.
+enum class NamedThing : std::uint8_t { entity, relation };
+
+/// All names are in memory.
+/// Threads: any number at a time
+class TripleNames {
+ public:
+  TripleNames(const TripleNames&) = delete;
+  TripleNames& operator=(const TripleNames&) = delete;
+  /// \param store  folder that the graph was imported to
+  /// \param type  of the entities \param relations  number of them
+  /// \errors not_found: it has no names; data_corruption: another number of them
+  static Result<std::unique_ptr<const TripleNames>> read(const std::filesystem::path& store,
+                                                         const NodeTypeInfo& type,
+                                                         std::uint64_t relations);
+
+  /// \requires a number below theirs
+  std::string_view entity(std::uint64_t number) const { return entities_.lines[number]; }
+  std::string_view relation(std::uint64_t number) const { return relations_.lines[number]; }
+
+  /// Numbers of what a text file names, row after row: one a line, separated by tabs or, where there is no tab, by
+  /// spaces; plain, .gz or .zst.
+  /// \param columns  what a line names
+  /// \errors not_found: no such file; invalid_argument: no rows, another number of names, a name that the graph does
+  ///   not have, with its line
+  Result<std::vector<std::uint64_t>> numbers_in(const std::filesystem::path& file,
+                                                std::span<const NamedThing> columns) const;
+
+ private:
+  struct List {
+    std::string text;
+    std::vector<std::string_view> lines;  ///< views into `text`
+    std::unordered_map<std::string_view, std::uint64_t> numbers;
+  };
+  static Status read_list(const std::filesystem::path& file, std::uint64_t count, List& list);
+
+  TripleNames() = default;  // not moved: a short text lies in its string
+  List entities_;
+  List relations_;
+};
+
+}  // namespace troupe
