@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <limits>
+#include <unordered_map>
 
 namespace troupe {
 namespace {
@@ -17,6 +18,17 @@ struct NumberedRows {
   std::uint64_t lines = 0;
   std::vector<text_lines::BadLine> bad;
 };
+
+using NumbersOfNames =
+    std::unordered_map<std::string_view, std::uint64_t>;  // looked up, never walked
+
+NumbersOfNames numbers_of(std::span<const std::string_view> names) {
+  NumbersOfNames numbers;
+  for (const auto name : names) {
+    numbers.emplace(name, numbers.size());
+  }
+  return numbers;
+}
 
 }  // namespace
 
@@ -46,7 +58,6 @@ Status TripleNames::read_list(const std::filesystem::path& file, std::uint64_t c
   list.text = *std::move(text);
   for (std::string_view rest = list.text; !rest.empty();) {
     const auto end = std::min(rest.find('\n'), rest.size());
-    list.numbers.emplace(rest.substr(0, end), list.lines.size());
     list.lines.push_back(rest.substr(0, end));
     rest.remove_prefix(std::min(end + 1, rest.size()));
   }
@@ -69,6 +80,8 @@ Result<std::unique_ptr<const TripleNames>> TripleNames::read(const std::filesyst
 
 Result<std::vector<std::uint64_t>> TripleNames::numbers_in(
     const std::filesystem::path& file, std::span<const NamedThing> columns) const {
+  const auto entities = numbers_of(entities_.lines);
+  const auto relations = numbers_of(relations_.lines);
   const auto number_row = [&](std::string_view line, NumberedRows& out) -> std::string {
     std::vector<std::string_view> names(columns.size());
     const auto count = cut_names(line, names);
@@ -77,7 +90,7 @@ Result<std::vector<std::uint64_t>> TripleNames::numbers_in(
     }
     for (std::size_t c = 0; c < columns.size(); ++c) {
       const bool entity = columns[c] == NamedThing::entity;
-      const auto& numbers = entity ? entities_.numbers : relations_.numbers;
+      const auto& numbers = entity ? entities : relations;
       const auto found = numbers.find(names[c]);
       if (found == numbers.end()) {
         return fmt::format("expected {} of the graph, found \"{}\"",

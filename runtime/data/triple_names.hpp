@@ -10,7 +10,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 namespace troupe {
@@ -51,7 +50,6 @@ class TripleNames {
   struct List {
     std::string text;
     std::vector<std::string_view> lines;  ///< views into `text`
-    std::unordered_map<std::string_view, std::uint64_t> numbers;
   };
   static Status read_list(const std::filesystem::path& file, std::uint64_t count, List& list);
 

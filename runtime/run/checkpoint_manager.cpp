@@ -191,10 +191,12 @@ void CheckpointManager::end_if_done(Actions& actions) {
   if (writing_ || to_write_) {
     return;
   }
-  if (std::exchange(finishing_, false)) {
+  if (stopping_ && stop_kept_) {  // however far the ranks came meanwhile
+    if (!std::exchange(over_, true)) {
+      actions.emplace_back(End{Error(Errc::cancelled, "interrupted")});
+    }
+  } else if (std::exchange(finishing_, false)) {
     actions.emplace_back(Finish{});
-  } else if (stopping_ && stop_kept_ && !std::exchange(over_, true)) {
-    actions.emplace_back(End{Error(Errc::cancelled, "interrupted")});
   }
 }
 

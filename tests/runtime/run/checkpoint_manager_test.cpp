@@ -316,6 +316,16 @@ TEST(CheckpointManager, ARunThatGoesBackFinishesAnew) {
   EXPECT_EQ(run.finish(), (Names{"finish"})) << "a second time: learned rows were not written";
 }
 
+TEST(CheckpointManager, ARunThatIsOverBeforeTheStateToStopWithIsWrittenStops) {
+  ManagerTrace run;
+  run.restored();
+  run.stop();
+  run.taken(2, record_of(0));
+
+  EXPECT_EQ(run.finish(), (Names{}));
+  EXPECT_EQ(run.written(), (Names{"end: interrupted"}));
+}
+
 TEST(CheckpointManager, AStopOfARunThatFinishesLetsItFinish) {
   ManagerTrace run({.steps = 1});
   run.restored();
