@@ -35,7 +35,7 @@ struct State {
   WatchedGroup supervisors;  ///< One without a handle: its process is lost
   std::optional<EvaluatorCommand>
       evaluation;               ///< The last one; may wait until all processes are there
-  std::optional<RunEnd> ended;  ///< Once all commands are carried out
+  std::optional<RunEnd> ended;  ///< Result, once all commands are done
   std::optional<TraceTrack::TimePoint> recovery_began;
 };
 using Self = caf::stateful_actor<State>;

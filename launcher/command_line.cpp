@@ -113,8 +113,8 @@ void add_predict(CLI::App& app, PredictArguments& arguments, std::optional<ExitC
       ->type_name("K");
   predict->add_flag(
       "--names", arguments.names,
-      "of a knowledge graph: files of --links have the names of entities and relations "
-      "in the place of numbers, and triples.tsv is written with them");
+      "names of entities and relations in place of numbers in the file of --links, and in "
+      "triples.tsv, which is written besides; knowledge graphs only");
   predict
       ->add_option("--complete", arguments.complete,
                    "end of triples that --top finds; with head files are relation, tail")

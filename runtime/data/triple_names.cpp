@@ -56,6 +56,7 @@ Status TripleNames::read_list(const std::filesystem::path& file, std::uint64_t c
         .with("names of a knowledge graph, which `troupe import --from triples` keeps");
   }
   list.text = *std::move(text);
+  // Not by text_lines::take_line(), which takes the spaces off that a name may begin or end with.
   for (std::string_view rest = list.text; !rest.empty();) {
     const auto end = std::min(rest.find('\n'), rest.size());
     list.lines.push_back(rest.substr(0, end));

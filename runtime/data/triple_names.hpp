@@ -18,7 +18,7 @@ namespace troupe {
 /// \param fields  gets the first ones \returns how many there are
 std::size_t cut_names(std::string_view line, std::span<std::string_view> fields);
 
-/// What a column of a file names.
+/// Kind of the names in a column of a file.
 enum class NamedThing : std::uint8_t { entity, relation };
 
 /// All names are in memory.
@@ -38,9 +38,9 @@ class TripleNames {
   std::string_view entity(std::uint64_t number) const { return entities_.lines[number]; }
   std::string_view relation(std::uint64_t number) const { return relations_.lines[number]; }
 
-  /// Numbers of what a text file names, row after row: one a line, separated by tabs or, where there is no tab, by
-  /// spaces; plain, .gz or .zst.
-  /// \param columns  what a line names
+  /// Reads a text file of names and returns their numbers, row after row. Names of a line are separated by tabs or,
+  /// where there is no tab, by spaces; the file is plain, .gz or .zst.
+  /// \param columns  kinds of the names in a line
   /// \errors not_found: no such file; invalid_argument: no rows, another number of names, a name that the graph does
   ///   not have, with its line
   Result<std::vector<std::uint64_t>> numbers_in(const std::filesystem::path& file,

@@ -77,8 +77,8 @@ class CheckpointManager {
   /// The rank is lost, or has gone back. A run that is to stop then does so with last().
   Actions not_taken();
   Actions written();
-  /// All commands are carried out. Finish comes once nothing is left to be written, unless a roll-back comes first; a run
-  /// whose state to stop with is kept ends with that.
+  /// All commands are carried out. Finish follows once nothing is left to be written, unless a roll-back comes first or
+  /// the state that a stop requested is kept: then End follows.
   Actions finish();
   /// What last() needs is lost; it becomes `to`, or the start of the run if that is null.
   void fall_back(std::shared_ptr<const Checkpoint> to);

@@ -41,7 +41,7 @@ Status write_top_predictions(const std::filesystem::path& dir, std::span<const O
 Status write_top_entities(const std::filesystem::path& dir, std::span<const std::int64_t> queries,
                           std::span<const std::int64_t> partners, ConstMatrix scores);
 
-/// A triple of names, and what it scored.
+/// Triple by names, with its score.
 struct NamedTriple {
   std::string_view head;
   std::string_view relation;

@@ -122,10 +122,8 @@ Result<AskedCompletions> asked_completions(const PartitionedStore& store, const 
   TROUPE_ASSIGN_OR_RETURN(asked.type, learned_type(graph, job, {}, "--top"));
   const auto nodes = graph.node_types[raw(asked.type.ends.source)].count;
   const auto relations = training_links(job, graph)->relations;
-  std::array columns{NamedThing::entity, NamedThing::relation};
-  if (!tail) {
-    std::ranges::reverse(columns);
-  }
+  const auto columns = tail ? std::array{NamedThing::entity, NamedThing::relation}
+                            : std::array{NamedThing::relation, NamedThing::entity};
   TROUPE_ASSIGN_OR_RETURN(
       const auto ids,
       names ? names->numbers_in(from, columns)

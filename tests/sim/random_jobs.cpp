@@ -214,10 +214,10 @@ std::optional<Job> job_of(const std::string& text, const Words& settings) {
   return reading->job;
 }
 
-/// An actor is killed when rank 0 has made a step.
+/// One killed actor.
 struct Loss {
-  std::uint64_t step = 0;
-  std::uint32_t which = 0;  ///< of those that are there, over and over
+  std::uint64_t step = 0;   ///< Step of rank 0 after which it is killed
+  std::uint32_t which = 0;  ///< Index of the actor, modulo the number of actors
 };
 
 /// Kills actors of a running cluster.
