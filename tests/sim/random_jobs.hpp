@@ -2,11 +2,11 @@
 /// \file random_jobs.hpp
 /// Jobs of random settings on small graphs, each in random layouts that its results must not show: combinations that no
 /// table names.
+#include "tests/sim/random_settings.hpp"
 #include "tests/support/scratch_folder.hpp"
 
 #include <cstdint>
 #include <string>
-#include <vector>
 
 namespace troupe::testing {
 
@@ -29,7 +29,7 @@ class RandomJobs {
 
  private:
   const ScratchFolder scratch_;
-  std::vector<std::string> link_keys_;  ///< of jobs that learn links of Cora
+  FilesOfJobs files_;
 };
 
 }  // namespace troupe::testing

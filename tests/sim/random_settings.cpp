@@ -1,0 +1,303 @@
+#include "tests/sim/random_settings.hpp"
+
+#include <fmt/format.h>
+#include <utility>
+
+namespace troupe::testing {
+namespace {
+
+void draw_times(Drawn& drawn, const FilesOfJobs& files) {
+  if (drawn.once_in(4)) {
+    drawn.add({"sample.time.of=split", "dataset.seeds.train=" + files.ids,
+               "dataset.seeds.val=" + files.ids, "dataset.seeds.test=" + files.ids,
+               "dataset.seeds.times.train=" + files.times, "dataset.seeds.times.val=" + files.times,
+               "dataset.seeds.times.test=" + files.times});
+  } else {
+    drawn.set("sample.time.at", {"10", "536870912", "1073741824"});
+  }
+  drawn.maybe(2, "sample.time.window", {"1048576", "268435456"});
+  drawn.maybe(3, "sample.time.until", {"at"});
+  drawn.add({"eval.mode=sampled"});
+}
+
+void draw_sampling(Drawn& drawn, GraphOf graph, const FilesOfJobs& files) {
+  drawn.set("sample.batch_size", {"7", "16", "33", "64", "1000"});
+  const auto choice = drawn.one_of({"", "", "", "", "weighted", "last", "labor"});
+  if (!choice.empty()) {
+    drawn.add({"sample.choice=" + choice});
+  }
+  if (choice == "labor") {
+    drawn.maybe(2, "sample.shared", {"true"});
+  }
+  drawn.maybe(4, "sample.replace", {"true"});
+  drawn.maybe(5, "sample.edge_dir", {"out"});
+  drawn.maybe(3, "sample.frontier", {"all"});
+  drawn.maybe(5, "sample.shuffle", {"false"});
+  drawn.maybe(4, "sample.drop_last", {"true"});
+  drawn.maybe(5, "sample.disjoint", {"true"});
+  drawn.maybe(5, "sample.subgraph", {"bidirectional", "induced"});
+  drawn.maybe(5, "sample.edge_data", {R"(["ids"])", R"(["weights"])", R"(["times", "ids"])"});
+  const bool nodes = graph != GraphOf::links && graph != GraphOf::relations;
+  if (nodes && drawn.once_in(4)) {
+    draw_times(drawn, files);
+  } else {
+    drawn.maybe(3, "eval.mode", {"sampled"});
+    if (nodes && drawn.once_in(5)) {
+      drawn.add({"dataset.seeds.train=" + files.ids});
+    }
+    if (nodes) {
+      drawn.maybe(5, "eval.split", {"other"});
+    }
+  }
+  drawn.maybe(6, "eval.max_batches", {"1", "2"});
+}
+
+void draw_model(Drawn& drawn, bool several) {
+  const auto kind =
+      several ? drawn.one_of({"graphsage", "rgcn", "rgat", "hgt"})
+              : drawn.one_of({"graphsage", "gcn", "gat", "gatv2", "gin", "rgcn", "rgat", "hgt"});
+  drawn.add({"model.kind=" + kind});
+  drawn.set("sample.fanout", {"[5]", "[3,0]", "[-1,2]", "[10,5]", "[2,3,1]"});
+  drawn.set("model.hidden", {"4", "8", "12"});
+  if (kind == "graphsage") {
+    drawn.set("model.aggregator", {"mean", "max", "sum"});
+  }
+  if (kind == "gat" || kind == "gatv2" || kind == "rgat" || kind == "hgt") {
+    drawn.set("model.heads", {"1", "2", "4"});
+  }
+  if (kind == "gat" || kind == "gatv2") {
+    drawn.maybe(3, "model.loops", {"false"});
+    drawn.maybe(3, "model.concat", {"false"});
+  }
+  if (kind == "gatv2") {
+    drawn.maybe(3, "model.share_weights", {"true"});
+  }
+  if (kind == "gin") {
+    drawn.maybe(2, "model.train_eps", {"true"});
+  }
+  if (kind == "rgcn") {
+    drawn.maybe(2, "model.bases", {"1", "3"});
+  }
+  if ((kind == "graphsage" || kind == "gcn" || kind == "gin") && drawn.once_in(6)) {
+    drawn.add({"model.edge_weights=true", R"(sample.edge_data=["weights"])"});
+  }
+  if (kind != "gcn" && kind != "hgt") {
+    drawn.maybe(3, "model.residual", {"true"});
+  }
+  drawn.maybe(3, "model.norm", {"layer", "batch"});
+  drawn.maybe(3, "model.activation", {"elu", "leaky_relu"});
+  drawn.maybe(5, "model.l2", {"true"});
+  drawn.maybe(4, "model.input", {"linear"});
+  drawn.maybe(2, "model.dropout", {"0.3"});
+  drawn.maybe(3, "model.input_dropout", {"0.2"});
+}
+
+void draw_learned_rows(Drawn& drawn, std::string_view type) {
+  drawn.set(fmt::format("embedding.{}.dim", type), {"3", "8"});
+  drawn.set(fmt::format("embedding.{}.optimizer.kind", type),
+            {"sgd", "adagrad", "row_adagrad", "adam"});
+  drawn.maybe(3, fmt::format("embedding.{}.init.kind", type), {"uniform", "zeros"});
+}
+
+/// \param several  pairs of customers along the products that both buy, or of both
+void draw_walks(Drawn& drawn, bool several) {
+  drawn.add({"task.positives=walks"});
+  drawn.set("task.walk.length", {"2", "4"});
+  drawn.maybe(3, "task.walk.per_seed", {"2"});
+  drawn.maybe(3, "task.walk.restart", {"0.3"});
+  drawn.maybe(3, "task.walk.window", {"1", "3"});
+  if (several) {
+    drawn.add({R"(task.walk.along=["buys", "rev_buys"])"});
+    drawn.maybe(2, "task.walk.pairs", {"all"});
+  } else {
+    drawn.maybe(3, "task.walk.p", {"0.25", "4"});
+    drawn.maybe(3, "task.walk.q", {"0.5", "2"});
+  }
+}
+
+void draw_decoder(Drawn& drawn) {
+  drawn.set("task.negatives.kind", {"triplet", "binary"});
+  drawn.set("task.negatives.per_positive", {"1", "3"});
+  drawn.maybe(4, "task.negatives.by", {"degree"});
+  drawn.maybe(4, "task.negatives.strict", {"true"});
+  drawn.set("task.decoder.kind", {"dot", "distmult", "mlp"});
+  drawn.set("train.loss", {"bce", "balanced", "margin", "self_adversarial", "softmax"});
+  drawn.set("model.out_dim", {"4", "8"});
+}
+
+/// Links of Cora in files, or all its edges, or walks.
+void draw_links(Drawn& drawn, const FilesOfJobs& files) {
+  if (drawn.once_in(3)) {
+    drawn.add({"task.kind=unsupervised", "task.exclude=none"});
+    if (drawn.once_in(2)) {
+      draw_walks(drawn, false);
+    }
+    for (const auto& key : files.links) {
+      if (key.starts_with("dataset.seeds.val") || key.starts_with("dataset.seeds.test")) {
+        drawn.add({key});
+      }
+    }
+  } else {
+    drawn.add(files.links);
+    drawn.maybe(4, "task.exclude", {"none"});
+  }
+  draw_decoder(drawn);
+  switch (drawn.below(4)) {
+    case 0:
+      drawn.add({"eval.ranks=all"});
+      break;
+    case 1:
+      drawn.add(files.candidates);
+      drawn.maybe(2, "eval.metric", {"mrr", "hits@10"});
+      break;
+    default:
+      drawn.maybe(3, "eval.negatives.per_positive", {"4"});
+      drawn.maybe(4, "eval.negatives.strict", {"true"});
+  }
+}
+
+void draw_triples(Drawn& drawn) {
+  drawn.add({"task.kind=knowledge"});
+  drawn.set("task.score.kind", {"transe", "distmult", "complex", "rotate"});
+  drawn.set("task.chunk", {"4", "16", "33"});
+  drawn.set("task.negatives.per_chunk", {"3", "16"});
+  drawn.set("sample.batch_size", {"20", "128", "700"});
+  drawn.maybe(4, "sample.drop_last", {"true"});
+  drawn.maybe(4, "sample.shuffle", {"false"});
+  if (drawn.once_in(3)) {
+    drawn.set("task.regularization.kind", {"l2", "n3"});
+    drawn.add({"task.regularization.factor=0.01"});
+  }
+  drawn.set("embedding.entity.dim", {"4", "8", "10"});
+  drawn.set("embedding.entity.optimizer.kind", {"sgd", "adagrad", "row_adagrad", "adam"});
+}
+
+void draw_training(Drawn& drawn) {
+  drawn.set("seed", {"0", "1", "77"});
+  drawn.set("train.epochs", {"1", "2", "3"});
+  const auto optimizer = drawn.one_of({"adam", "adamw", "sgd", "adagrad"});
+  drawn.add({"train.optimizer.kind=" + optimizer});
+  if (optimizer == "sgd" && drawn.once_in(2)) {
+    drawn.add({"train.optimizer.momentum=0.9"});
+    drawn.maybe(2, "train.optimizer.nesterov", {"true"});
+  }
+  drawn.maybe(4, "train.optimizer.weight_decay", {"0.01"});
+  drawn.maybe(5, "train.clip", {"1"});
+  drawn.maybe(4, "train.schedule.kind", {"linear", "cosine"});
+  drawn.maybe(4, "eval.every", {"0", "2"});
+  drawn.maybe(3, "features.normalize", {"row", "column"});
+  drawn.maybe(6, "digest", {"ids"});
+}
+
+}  // namespace
+
+void Drawn::set(std::string_view key, std::initializer_list<const char*> choices) {
+  settings_.push_back(fmt::format("{}={}", key, one_of(choices)));
+}
+
+void Drawn::maybe(std::uint32_t n, std::string_view key,
+                  std::initializer_list<const char*> choices) {
+  if (once_in(n)) {
+    set(key, choices);
+  }
+}
+
+Settings draw_job(Drawn& drawn, GraphOf graph, const FilesOfJobs& files) {
+  draw_training(drawn);
+  if (graph == GraphOf::triples) {
+    draw_triples(drawn);
+    return drawn.take();
+  }
+  const bool several = graph == GraphOf::several_types || graph == GraphOf::relations;
+  draw_sampling(drawn, graph, files);
+  draw_model(drawn, several);
+  switch (graph) {
+    case GraphOf::links:
+      draw_links(drawn, files);
+      break;
+    case GraphOf::relations:
+      drawn.add({"task.kind=edge", "task.classes=7", "task.reverse=rev_triple"});
+      drawn.set("task.decoder.kind", {"dot", "distmult", "mlp"});
+      drawn.maybe(4, "task.exclude", {"none"});
+      drawn.set("model.out_dim", {"4", "8"});
+      draw_learned_rows(drawn, "entity");
+      return drawn.take();
+    case GraphOf::several_types:
+      if (drawn.once_in(5)) {
+        drawn.add({"task.kind=unsupervised", "task.exclude=none"});
+        if (drawn.once_in(2)) {
+          draw_walks(drawn, true);
+        } else {
+          drawn.set("task.edges", {"buys", "knows", R"(["buys", "sells"])"});
+        }
+        draw_decoder(drawn);
+      }
+      if (drawn.once_in(4)) {
+        draw_learned_rows(drawn, "product");
+      }
+      break;
+    case GraphOf::two_classes:
+      if (drawn.once_in(2)) {
+        drawn.add({"train.loss=bce_logits"});
+        drawn.maybe(2, "train.pos_weight", {"3"});
+      }
+      drawn.maybe(2, "eval.metric", {"auc", "f1"});
+      break;
+    default:
+      break;
+  }
+  if (drawn.once_in(3)) {
+    draw_learned_rows(drawn, graph == GraphOf::several_types ? "customer" : "node");
+  }
+  return drawn.take();
+}
+
+Settings draw_layout(Drawn& drawn, std::uint32_t ranks) {
+  std::uint32_t per_host = drawn.once_in(3) ? ranks : 1;
+  if (ranks == 4 && drawn.once_in(2)) {
+    per_host = 2;
+  }
+  drawn.add({fmt::format("cluster.hosts={}", ranks / per_host),
+             fmt::format("cluster.trainers_per_host={}", per_host)});
+  drawn.set("partition.parts", {"1", "2", "3", "5"});
+  drawn.set("partition.method", {"random", "hash", "range", "ldg", "fennel"});
+  drawn.maybe(4, "partition.order", {"original", "hotness"});
+  drawn.maybe(4, "partition.seed", {"5"});
+  drawn.set("cluster.batches_in_flight", {"auto", "1", "7"});
+  drawn.maybe(3, "cluster.samplers_per_trainer", {"2"});
+  drawn.maybe(3, "cluster.threads", {"1", "3"});
+  drawn.maybe(3, "cluster.network.latency_us", {"10", "300"});
+  drawn.maybe(3, "cluster.window", {"64KiB"});
+  drawn.maybe(3, "partition.topology", {"replicated"});
+  drawn.maybe(3, "partition.halo", {"1", "2"});
+  drawn.maybe(3, "partition.halo_features", {"true"});
+  drawn.maybe(4, "dataset.memory", {"mapped", "copied"});
+  drawn.maybe(5, "sample.cache.budget", {"20KB"});
+  if (drawn.once_in(3)) {
+    drawn.set("features.cache.policy", {"degree", "presample", "future"});
+    drawn.add({"features.cache.ratio=0.1"});
+  }
+  return drawn.take();
+}
+
+Settings draw_devices(Drawn& drawn) {
+  drawn.set("cluster.device", {"emulated:1", "emulated:2"});
+  drawn.maybe(3, "sample.on", {"host"});
+  drawn.maybe(3, "sample.device_lists", {"pinned"});
+  drawn.maybe(3, "features.cache.device_budget", {"0", "10%"});
+  return drawn.take();
+}
+
+Settings draw_placement(Drawn& drawn) {
+  const auto placement = drawn.one_of({"worker", "server_client"});
+  drawn.add({"cluster.placement=" + placement});
+  if (placement == "server_client") {
+    drawn.set("cluster.servers", {"1", "3"});
+    drawn.maybe(3, "cluster.prefetch", {"2"});
+  }
+  drawn.maybe(3, "cluster.channel_budget", {"64KiB"});
+  drawn.maybe(3, "cluster.sampler_devices", {"emulated:1"});
+  return drawn.take();
+}
+
+}  // namespace troupe::testing
