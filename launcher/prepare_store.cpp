@@ -96,7 +96,8 @@ HotnessOptions hotness_options(const Job& job, const GraphInfo& graph) {
           .batch_size = job.sample.batch_size,
           .dir = job.sample.edge_dir,
           .replace = job.sample.replace,
-          .all_nodes = job.sample.frontier == Frontier::all};
+          .all_nodes = job.sample.frontier == Frontier::all,
+          .links = job.task.links()};
 }
 
 /// Says so where the store's hotness is that of another way of sampling.

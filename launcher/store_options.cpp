@@ -19,9 +19,11 @@ void add_fanout(CLI::App& command, std::vector<std::int32_t>& fanout, HotnessOpt
       ->delimiter(',')
       ->check(CLI::Range(-1, 1'000'000))
       ->capture_default_str();
-  command.add_option("--batch-size", options.batch_size, "seeds of a batch")
+  command.add_option("--batch-size", options.batch_size, "seeds or links of a batch")
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 32))
       ->capture_default_str();
+  command.add_flag("--links", options.links,
+                   "batches begin with links of the split, also where it has nodes too");
 }
 
 void add_method_options(CLI::App& partition, PartitionArguments& arguments) {
@@ -111,7 +113,8 @@ void add_hotness(CLI::App& app, HotnessArguments& arguments, std::optional<ExitC
       "hotness", "how likely nodes are to be in batches, and what caches of them would hold");
   hotness->add_option("STORE", arguments.store, "a store, not partitioned")->required();
   add_fanout(*hotness, arguments.fanout, arguments.options);
-  hotness->add_option("--split", arguments.split, "whose training seeds; none: the default split");
+  hotness->add_option("--split", arguments.split,
+                      "whose training seeds or links; none: the default split");
   hotness->add_flag("--replace", arguments.options.replace, "draw with replacement");
   hotness->add_flag("--frontier-all", arguments.options.all_nodes,
                     "every hop asks for all nodes so far, not for the new ones alone");

@@ -189,6 +189,9 @@ void add_hotness_options(const MethodOptions& more,
   shown.emplace_back("edge_dir", to_string(more.hotness.dir));
   shown.emplace_back("replace", more.hotness.replace ? "yes" : "no");
   shown.emplace_back("frontier", more.hotness.all_nodes ? "all" : "new");
+  if (more.hotness.links) {
+    shown.emplace_back("seeds", "links");
+  }
   shown.emplace_back("split", more.split);
 }
 

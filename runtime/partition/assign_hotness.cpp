@@ -1,7 +1,5 @@
 #include "runtime/partition/assign_hotness.hpp"
 
-#include "runtime/base/permutation.hpp"
-#include "runtime/base/philox.hpp"
 #include "runtime/partition/hotness.hpp"
 
 #include <algorithm>
@@ -13,27 +11,6 @@ namespace troupe {
 namespace {
 
 constexpr std::uint64_t ranked_chunk_nodes = 8192;
-
-/// The seeds of each part.
-Result<std::vector<std::vector<std::uint64_t>>> deal_out(const SeedList& seeds, std::uint32_t parts,
-                                                         std::uint64_t seed) {
-  const auto count = seeds.original.size();
-  if (count < parts) {
-    return Error(
-        Errc::invalid_argument,
-        fmt::format("partition method \"hotness\": expected at least {} training seeds, one "
-                    "per part, got {}",
-                    parts, count));
-  }
-  const Permutation permutation(
-      stream_key(seed, {.domain = Domain::generators, .type = raw(seeds.node_type), .hop = 2}),
-      count);
-  std::vector<std::vector<std::uint64_t>> dealt(parts);
-  for (std::uint64_t i = 0; i < count; ++i) {
-    dealt[i % parts].push_back(raw(seeds.original[permutation(i)]));
-  }
-  return dealt;
-}
 
 struct Candidate {
   double score = 0;
@@ -75,12 +52,21 @@ void assign_chunk(std::span<const Hotness> heat, std::size_t type, std::uint64_t
 
 Result<Assignment> assign_by_hotness(const GraphStore& graph, const AssignOptions& options,
                                      Executor& executor) {
-  TROUPE_ASSIGN_OR_RETURN(const auto seeds, graph.seeds(options.more.split, "train"));
-  TROUPE_ASSIGN_OR_RETURN(const auto dealt, deal_out(seeds, options.parts, options.seed));
+  TROUPE_ASSIGN_OR_RETURN(const auto dealt,
+                          deal_training_seeds(graph, options.more.split, options.more.hotness.links,
+                                              options.parts, options.seed));
+  if (dealt.back().count == 0) {
+    const auto seeds =
+        std::ranges::count_if(dealt, [](const HotnessSeeds& of_part) { return of_part.count > 0; });
+    return Error(Errc::invalid_argument,
+                 fmt::format("partition method \"hotness\": expected at least {} training seeds or "
+                             "links, one per part, got {}",
+                             options.parts, seeds));
+  }
   std::vector<Hotness> heat;
   for (const auto& of_part : dealt) {
-    TROUPE_ASSIGN_OR_RETURN(auto of_nodes, node_hotness(graph, seeds.node_type, of_part,
-                                                        options.more.hotness, executor));
+    TROUPE_ASSIGN_OR_RETURN(auto of_nodes,
+                            node_hotness(graph, of_part, options.more.hotness, executor));
     heat.push_back(std::move(of_nodes));
   }
   Assignment assignment;

@@ -7,15 +7,15 @@
 
 namespace troupe {
 
-/// The training seeds are dealt out evenly at random (domain `generators`, type of the seeds, hop 2);
-/// each part's hotness p (hotness.hpp) is that of its own seeds. Nodes are taken in chunks of
+/// The training seeds, or links, are dealt out evenly at random (deal_training_seeds() in hotness.hpp);
+/// each part's hotness p is that of its own seeds. Nodes are taken in chunks of
 /// original ids; in a chunk the pair (node, part) with the largest score comes first,
 ///   score = parts * p_part(node) - sum over all parts of p(node),
 /// and a part takes no more than its even share of a chunk. Among equal scores the smaller node,
 /// then the smaller part comes first.
 /// Source: the frequency partitioner of GraphLearn-for-PyTorch (its documentation), whose scores
 ///   these are; chunks there are shared out by part, here by score.
-/// \errors those of node_hotness; invalid_argument: fewer training seeds than parts
+/// \errors those of node_hotness; invalid_argument: fewer training seeds or links than parts
 /// \cost   4 bytes per node and part
 Result<Assignment> assign_by_hotness(const GraphStore& graph, const AssignOptions& options,
                                      Executor& executor);

@@ -1,5 +1,8 @@
 #include "runtime/partition/hotness.hpp"
 
+#include "runtime/base/permutation.hpp"
+#include "runtime/base/philox.hpp"
+
 #include <algorithm>
 #include <atomic>
 #include <cmath>
@@ -57,11 +60,15 @@ class HotnessSearch {
     }
   }
 
-  void start(NodeTypeId type, std::span<const std::uint64_t> seeds) {
+  void start(const HotnessSeeds& seeds) {
     const auto p =
-        std::min(1.0, static_cast<double>(options_.batch_size) / static_cast<double>(seeds.size()));
-    for (const auto seed : seeds) {
-      seen_[raw(type)][seed] = frontier_[raw(type)][seed] = static_cast<float>(p);
+        std::min(1.0, static_cast<double>(options_.batch_size) / static_cast<double>(seeds.count));
+    for (std::size_t type = 0; type < seeds.ids.size(); ++type) {
+      for (const auto id : seeds.ids[type]) {
+        const double before = seen_[type][id];
+        const double now = before == 0 ? p : 1 - (1 - before) * (1 - p);
+        seen_[type][id] = frontier_[type][id] = static_cast<float>(now);
+      }
     }
   }
 
@@ -202,12 +209,8 @@ class HotnessSearch {
 };
 
 Status check(const GraphInfo& info, const HotnessOptions& options) {
-  if (options.fanout.empty() || options.batch_size == 0) {
-    return Error(
-        Errc::invalid_argument,
-        fmt::format("hotness: expected fanouts and a batch size of at least 1, got {} hops "
-                    "and {}",
-                    options.fanout.size(), options.batch_size));
+  if (options.batch_size == 0) {
+    return Error(Errc::invalid_argument, "hotness: expected a batch size of at least 1, got 0");
   }
   for (const auto& fanouts : options.fanout) {
     const bool fits = fanouts.size() == 1 || fanouts.size() == info.edge_types.size();
@@ -221,32 +224,91 @@ Status check(const GraphInfo& info, const HotnessOptions& options) {
   return ok_status();
 }
 
+Status check(const GraphInfo& info, const HotnessSeeds& seeds) {
+  if (seeds.count == 0) {
+    return Error(Errc::invalid_argument, "hotness: expected seeds, got none");
+  }
+  for (std::size_t type = 0; type < seeds.ids.size(); ++type) {
+    const auto count = type < info.node_types.size() ? info.node_types[type].count : 0;
+    if (!seeds.ids[type].empty() && std::ranges::max(seeds.ids[type]) >= count) {
+      return Error(Errc::invalid_argument, fmt::format("hotness: expected seeds below {}, got {}",
+                                                       count, std::ranges::max(seeds.ids[type])));
+    }
+  }
+  return ok_status();
+}
+
+/// Calls `f` with each share and the position of a seed in it. \param type  of the seeds, in the key
+template <class F>
+void deal(std::uint64_t count, std::uint32_t shares, std::uint64_t seed, std::uint16_t type,
+          std::uint8_t hop, F f) {
+  const Permutation permutation(
+      stream_key(seed, {.domain = Domain::generators, .type = type, .hop = hop}), count);
+  for (std::uint64_t i = 0; i < count; ++i) {
+    f(i % shares, permutation(i));
+  }
+}
+
 }  // namespace
 
-Result<Hotness> node_hotness(const GraphStore& graph, NodeTypeId seed_type,
-                             std::span<const std::uint64_t> seeds, const HotnessOptions& options,
-                             Executor& executor) {
-  TROUPE_RETURN_IF_ERROR(check(graph.info(), options));
-  const auto types = graph.info().node_types.size();
-  const auto count = raw(seed_type) < types ? graph.info().node_types[raw(seed_type)].count : 0;
-  if (seeds.empty() || std::ranges::max(seeds) >= count) {
-    return Error(Errc::invalid_argument,
-                 fmt::format("hotness: expected seeds below {}, got {}", count,
-                             seeds.empty() ? "none" : fmt::to_string(std::ranges::max(seeds))));
+Result<std::vector<HotnessSeeds>> deal_training_seeds(const GraphStore& graph,
+                                                      const std::string& split, bool links,
+                                                      std::uint32_t shares, std::uint64_t seed) {
+  const auto& info = graph.info();
+  const auto* const of_split = info.find_split(split);
+  const bool has_links = of_split != nullptr && of_split->links.contains("train");
+  const bool has_nodes = of_split != nullptr && of_split->roles.contains("train");
+  if (of_split != nullptr && !has_links && !has_nodes) {
+    return Error(Errc::not_found,
+                 fmt::format("hotness: split \"{}\" has no training nodes and no training links: "
+                             "order nodes by \"degree\", and partition by another method",
+                             split));
   }
+  std::vector<HotnessSeeds> dealt(shares);
+  for (auto& share : dealt) {
+    share.ids.resize(info.node_types.size());
+  }
+  const auto add = [&dealt](std::size_t share, NodeTypeId type, OriginalId id) {
+    dealt[share].ids[raw(type)].push_back(raw(id));
+  };
+  if (has_links && (links || !has_nodes)) {
+    TROUPE_ASSIGN_OR_RETURN(const auto list, graph.links(split, "train"));
+    deal(list.size(), shares, seed, static_cast<std::uint16_t>(raw(list.edge_type())), 3,
+         [&](std::size_t share, std::uint64_t position) {
+           const auto link = list.at(position);
+           const auto& type = info.edge_types[raw(list.edge_type_at(position))];
+           const auto source = list.pairs_of().value_or(type.source);
+           const auto destination = list.pairs_of().value_or(type.destination);
+           add(share, source, link.original_source);
+           if (source != destination || link.original_source != link.original_destination) {
+             add(share, destination, link.original_destination);
+           }
+           ++dealt[share].count;
+         });
+  } else {
+    TROUPE_ASSIGN_OR_RETURN(const auto list, graph.seeds(split, "train"));
+    deal(list.original.size(), shares, seed, raw(list.node_type), 2,
+         [&](std::size_t share, std::uint64_t position) {
+           add(share, list.node_type, list.original[position]);
+           ++dealt[share].count;
+         });
+  }
+  return dealt;
+}
+
+Result<Hotness> node_hotness(const GraphStore& graph, const HotnessSeeds& seeds,
+                             const HotnessOptions& options, Executor& executor) {
+  TROUPE_RETURN_IF_ERROR(check(graph.info(), options));
+  TROUPE_RETURN_IF_ERROR(check(graph.info(), seeds));
   HotnessSearch search(graph, options, executor);
-  search.start(seed_type, seeds);
+  search.start(seeds);
   return search.run();
 }
 
 Result<Hotness> node_hotness(const GraphStore& graph, const std::string& split,
                              const HotnessOptions& options, Executor& executor) {
-  TROUPE_ASSIGN_OR_RETURN(const auto seeds, graph.seeds(split, "train"));
-  std::vector<std::uint64_t> ids;
-  for (const auto id : seeds.original) {
-    ids.push_back(raw(id));
-  }
-  return node_hotness(graph, seeds.node_type, ids, options, executor);
+  TROUPE_ASSIGN_OR_RETURN(const auto all, deal_training_seeds(graph, split, options.links, 1, 0));
+  return node_hotness(graph, all.front(), options, executor);
 }
 
 }  // namespace troupe

@@ -73,7 +73,8 @@ std::vector<PartitionMethod> method_rows() {
        .metis = true,
        .assign_vertices = assign_multilevel},
       {.name = "hotness",
-       .help = "training seeds; parts hold what batches of their own seeds need, equal node counts",
+       .help = "training seeds or links; parts hold what batches of their own seeds need, equal "
+               "node counts",
        .options = {"seed", "split", "fanout"},
        .assign_nodes = assign_by_hotness},
       {.name = "file",

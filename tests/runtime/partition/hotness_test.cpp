@@ -21,7 +21,7 @@ class HotnessTest : public ::testing::Test {
   }
   Hotness heat(const GraphStore& store, const std::vector<std::uint64_t>& seeds,
                const HotnessOptions& options) {
-    auto found = node_hotness(store, NodeTypeId{0}, seeds, options, executor_);
+    auto found = node_hotness(store, HotnessSeeds{{seeds}, seeds.size()}, options, executor_);
     EXPECT_OK(found);
     return *std::move(found);
   }
@@ -55,6 +55,86 @@ TEST_F(HotnessTest, SeedsAreInABatchInProportion) {
   EXPECT_EQ(heat(store, {0, 2}, {.fanout = {{0}}, .batch_size = 100})[0][2], 1.0F);
 }
 
+TEST_F(HotnessTest, ANodeThatIsSeveralSeedsIsAsLikelyAsOneOfThem) {
+  const auto store = graph({3}, {{0, 0, {{1, 0}}}});
+  const auto found = heat(store, {0, 0, 0, 1}, {.batch_size = 2})[0];
+  EXPECT_FLOAT_EQ(found[0], 1 - 0.5F * 0.5F * 0.5F);
+  EXPECT_EQ(found[1], 0.5F);
+  EXPECT_EQ(found[2], 0) << "no hop leads to it";
+}
+
+/// A split with links, and with nodes or without.
+class HotnessOfLinks : public HotnessTest {
+ protected:
+  GraphStore with_links(GraphContents contents, const std::vector<std::uint64_t>& ends,
+                        bool with_nodes = false) {
+    auto& split = contents.info.splits.front();
+    contents.links[{"", "train"}].ends = ends;
+    split.links["train"] = {EdgeTypeId{0}, ends.size() / 2, false, false};
+    if (!with_nodes) {
+      split.roles.clear();
+      contents.seeds.clear();
+    }
+    auto store = store_of(contents, temp_ / std::to_string(number_++));
+    EXPECT_OK(store);
+    return *std::move(store);
+  }
+};
+
+TEST_F(HotnessOfLinks, EndsAreInABatchAsTheirLinksAre) {
+  // Links lead from authors, t1, to papers, t0
+  const auto store = with_links(plain_contents({3, 2}, {{1, 0, {{0, 0}, {0, 1}, {1, 1}}}}),
+                                {0, 0, 0, 1, 1, 1, 1, 1});
+  ASSERT_OK_AND_ASSIGN(const auto found,
+                       node_hotness(store, "", {.fanout = {{0}}, .batch_size = 2}, executor_));
+  EXPECT_EQ(found[0], (std::vector<float>{0.5F, 0.875F, 0}));
+  EXPECT_EQ(found[1], (std::vector<float>{0.75F, 0.75F}));
+}
+
+TEST_F(HotnessOfLinks, ALinkFromANodeToItselfCountsOnce) {
+  const auto store = with_links(plain_contents({3}, {{0, 0, {{1, 0}}}}), {0, 1, 2, 2});
+  ASSERT_OK_AND_ASSIGN(const auto found, node_hotness(store, "", {.batch_size = 1}, executor_));
+  EXPECT_EQ(found[0], (std::vector<float>{0.5F, 0.5F, 0.5F}));
+}
+
+TEST_F(HotnessOfLinks, OfASplitWithNodesTooTheyCountWhereTheyAreAskedFor) {
+  const auto store = with_links(plain_contents({4}, {{0, 0, {{1, 0}}}}), {1, 2}, true);
+  ASSERT_OK_AND_ASSIGN(const auto nodes, node_hotness(store, "", {.batch_size = 1}, executor_));
+  EXPECT_EQ(nodes[0], (std::vector<float>{0.5F, 0, 0, 0.5F}));
+  ASSERT_OK_AND_ASSIGN(const auto links,
+                       node_hotness(store, "", {.batch_size = 1, .links = true}, executor_));
+  EXPECT_EQ(links[0], (std::vector<float>{0, 1, 1, 0}));
+}
+
+TEST_F(HotnessOfLinks, TheMethodGivesLinksAndTheirSurroundingsToOnePart) {
+  // Chains of three nodes; the first two of each are linked
+  EdgePairs edges;
+  std::vector<std::uint64_t> ends;
+  constexpr std::uint64_t chains = 60;
+  for (std::uint64_t c = 0; c < chains; ++c) {
+    edges.emplace_back(3 * c + 1, 3 * c);
+    edges.emplace_back(3 * c + 2, 3 * c + 1);
+    ends.insert(ends.end(), {3 * c + 1, 3 * c});
+  }
+  const auto store = with_links(plain_contents({3 * chains}, {{0, 0, edges}}), ends);
+  AssignOptions options{.method = "hotness", .parts = 3, .seed = 1};
+  options.more.hotness = {.fanout = {{-1}}, .batch_size = 4, .links = true};
+  ASSERT_OK_AND_ASSIGN(const auto assigned, assign(store, options, executor_));
+  EXPECT_EQ(assigned.measures.cut_edges, 0U);
+  options.parts = chains + 1;
+  EXPECT_ERROR(assign(store, options, executor_), Errc::invalid_argument,
+               "expected at least 61 training seeds or links, one per part, got 60");
+}
+
+TEST_F(HotnessOfLinks, ASplitWithNeitherIsRefusedWithWhatToTry) {
+  auto contents = plain_contents({3}, {{0, 0, {{1, 0}}}});
+  contents.info.splits.front().roles.clear();
+  contents.seeds.clear();
+  ASSERT_OK_AND_ASSIGN(const auto store, store_of(contents, temp_ / "neither"));
+  EXPECT_ERROR(node_hotness(store, "", {.fanout = {{2}}}, executor_), Errc::not_found,
+               "no training nodes and no training links: order nodes by \"degree\"");
+}
+
 TEST_F(HotnessTest, OutNeighboursAreReachedAlongTheEdges) {
   const auto store = graph({4}, {{0, 0, {{0, 1}, {0, 2}, {1, 3}}}});
   const auto found =
@@ -85,7 +165,7 @@ TEST_F(HotnessTest, TheNumberOfThreadsChangesNoBit) {
   const auto alone = heat(store, seeds, options);
   ComputePool pool(4);
   ASSERT_OK_AND_ASSIGN(const auto together,
-                       node_hotness(store, NodeTypeId{0}, seeds, options, pool));
+                       node_hotness(store, HotnessSeeds{{seeds}, seeds.size()}, options, pool));
   EXPECT_EQ(alone, together);
 }
 
@@ -105,13 +185,13 @@ TEST_F(HotnessTest, AHubOfVeryManyCertainEdgesHasProbabilityOne) {
 TEST_F(HotnessTest, WhatCannotBeIsSaid) {
   const auto store = graph({3}, {{0, 0, {{1, 0}}}});
   const auto found = [&](const std::vector<std::uint64_t>& seeds, const HotnessOptions& options) {
-    return node_hotness(store, NodeTypeId{0}, seeds, options, executor_);
+    return node_hotness(store, HotnessSeeds{{seeds}, seeds.size()}, options, executor_);
   };
   const HotnessOptions good{.fanout = {{2}}};
-  EXPECT_ERROR(found({}, good), Errc::invalid_argument, "expected seeds below 3, got none");
+  EXPECT_ERROR(found({}, good), Errc::invalid_argument, "expected seeds, got none");
   EXPECT_ERROR(found({3}, good), Errc::invalid_argument, "expected seeds below 3, got 3");
-  EXPECT_ERROR(found({0}, {}), Errc::invalid_argument, "got 0 hops");
-  EXPECT_ERROR(found({0}, {.fanout = {{2}}, .batch_size = 0}), Errc::invalid_argument, "and 0");
+  EXPECT_ERROR(found({0}, {.fanout = {{2}}, .batch_size = 0}), Errc::invalid_argument,
+               "at least 1, got 0");
   EXPECT_ERROR(found({0}, {.fanout = {{-2}}}), Errc::invalid_argument, "got -2");
   EXPECT_ERROR(found({0}, {.fanout = {{1, 1, 1}}}), Errc::invalid_argument, "one fanout or 1");
   EXPECT_ERROR(node_hotness(store, "other", good, executor_), Errc::not_found, "other");
@@ -152,7 +232,7 @@ TEST_F(HotnessTest, TheMethodNeedsASeedPerPart) {
   AssignOptions options{.method = "hotness", .parts = 4};
   options.more.hotness.fanout = {{2}};
   EXPECT_ERROR(assign(store, options, executor_), Errc::invalid_argument,
-               "expected at least 4 training seeds");
+               "expected at least 4 training seeds or links, one per part, got 3");
 }
 
 }  // namespace
