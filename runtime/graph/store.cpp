@@ -213,6 +213,18 @@ SplitInfo& split_to_change(GraphInfo& info, std::string_view name) {
   return info.splits.emplace_back(std::move(added));
 }
 
+void take_role(GraphInfo& info, std::string_view split, const std::string& role,
+               std::string_view from) {
+  const auto source = *info.find_split(from);
+  auto& changed = split_to_change(info, split);
+  if (const auto nodes = source.roles.find(role); nodes != source.roles.end()) {
+    changed.roles[role] = nodes->second;
+  }
+  if (const auto links = source.links.find(role); links != source.links.end()) {
+    changed.links[role] = links->second;
+  }
+}
+
 PartitionedStore PartitionedStore::with_seeds(const std::string& split, const std::string& role,
                                               SeedList seeds) const {
   auto store = *this;
@@ -233,6 +245,23 @@ PartitionedStore PartitionedStore::with_links(const std::string& split, const st
   of_role.relations = links.groups().size();
   of_role.pairs_of = links.pairs_of();
   store.other_links_[{split, role}] = std::move(links);
+  return store;
+}
+
+Result<PartitionedStore> PartitionedStore::with_role_of(const std::string& split,
+                                                        const std::string& role,
+                                                        const std::string& from) const {
+  auto store = *this;
+  const auto& source = *info_.find_split(from);
+  if (source.roles.contains(role)) {
+    TROUPE_ASSIGN_OR_RETURN(auto list, seeds(from, role));
+    store.other_seeds_[{split, role}] = std::make_shared<const SeedList>(std::move(list));
+  }
+  if (source.links.contains(role)) {
+    TROUPE_ASSIGN_OR_RETURN(auto list, links(from, role));
+    store.other_links_[{split, role}] = std::move(list);
+  }
+  take_role(store.info_, split, role, from);
   return store;
 }
 

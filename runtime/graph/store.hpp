@@ -197,6 +197,10 @@ struct PartitionInfo {
 
 /// The split of a name, which is added where there is none.
 SplitInfo& split_to_change(GraphInfo& info, std::string_view name);
+/// Gives a role of a split what it has in the split `from`, if it has anything there.
+/// \requires `from` is a split of the graph
+void take_role(GraphInfo& info, std::string_view split, const std::string& role,
+               std::string_view from);
 
 /// What `graph.json` of a store of either kind says; its arrays are not looked at.
 /// \errors as GraphStore::open, but for those of other files
@@ -257,6 +261,10 @@ class PartitionedStore {
                               SeedList seeds) const;
   PartitionedStore with_links(const std::string& split, const std::string& role,
                               LinkList links) const;
+  /// The same store with the seeds and links that a role has in the split `from`, if it has any there.
+  /// \requires `from` is a split of the graph. \errors those of seeds() and links()
+  Result<PartitionedStore> with_role_of(const std::string& split, const std::string& role,
+                                        const std::string& from) const;
   /// The part's slice of a node type's directory: global ids in order of original ids, u32 or u64.
   /// The ids are not checked.
   /// \errors failed_precondition: the store has no directories; those of loading

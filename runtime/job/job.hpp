@@ -282,6 +282,8 @@ struct EvalJob {
       1;  ///< evaluates after epochs 1, 1+n, … and the last; 0: only after the last
   std::string mode = "exact";       ///< or "sampled"
   std::string metric = "accuracy";  ///< name of a score (runtime/run/run_record.hpp)
+  std::optional<std::string>
+      split;  ///< whose val and test seeds are scored; none: `DatasetJob::split`
   // Of links:
   NegativeOptions negatives = {};  ///< drawn for each link
   /// By role, as DatasetJob::path: one file, or one for each edge type of the links.

@@ -115,9 +115,16 @@ std::vector<SchemaRow> eval_rows() {
                   "what the best epoch is chosen by: see below",
                   {},
                   put<&Job::eval, &EvalJob::metric>});
-  rows.push_back({"/eval/split", text_rule(0), value("\"\""),
-                  "another split to evaluate on; \"\": `dataset.split`",
-                  all_but_default("\"\", which evaluates on `dataset.split`")});
+  rows.push_back({"/eval/split",
+                  text_rule(0),
+                  value("\"\""),
+                  "another split whose val and test seeds are scored; \"\": `dataset.split`",
+                  {},
+                  [](const Json& v, Job& job) {
+                    if (const auto split = v.get<std::string>(); !split.empty()) {
+                      job.eval.split = split;
+                    }
+                  }});
   rows.push_back({"/eval/max_batches",
                   integer_rule(0, 1000000000),
                   value("0"),

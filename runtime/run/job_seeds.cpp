@@ -9,6 +9,7 @@
 #include "runtime/run/original_rows.hpp"
 
 #include <algorithm>
+#include <array>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <map>
@@ -234,9 +235,41 @@ Result<PartitionedStore> in_groups_of_types(const Job& job, PartitionedStore sto
   return store;
 }
 
+constexpr std::array<const char*, 2> scored_roles{"val", "test"};
+
+/// The split whose seeds are scored, if it is not the job's own.
+/// \errors invalid_argument: there is no such split, or it has none to score
+Result<std::optional<std::string>> other_split_to_score(const Job& job, const GraphInfo& graph) {
+  if (!job.eval.split || *job.eval.split == job.dataset.split) {
+    return std::optional<std::string>();
+  }
+  const auto* const split = graph.find_split(*job.eval.split);
+  const auto has = [split](const char* role) {
+    return split->roles.contains(role) || split->links.contains(role);
+  };
+  if (split == nullptr || std::ranges::none_of(scored_roles, has)) {
+    std::vector<std::string> names;
+    for (const auto& known : graph.splits) {
+      names.push_back(fmt::format("\"{}\"", known.name));
+    }
+    return Error(Errc::invalid_argument,
+                 fmt::format("/eval/split: expected a split of the data with seeds to validate or "
+                             "test, of {}, found \"{}\"{}",
+                             names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", ")),
+                             *job.eval.split, split == nullptr ? "" : ", which has neither"));
+  }
+  return job.eval.split;
+}
+
 }  // namespace
 
 Status count_own_seeds(const Job& job, GraphInfo& graph) {
+  TROUPE_ASSIGN_OR_RETURN(const auto scored, other_split_to_score(job, graph));
+  for (const char* role : scored_roles) {
+    if (scored) {
+      take_role(graph, job.dataset.split, role, *scored);
+    }
+  }
   TROUPE_ASSIGN_OR_RETURN(const auto edges, edges_to_learn(job, graph));
   if (!edges.empty()) {
     std::uint64_t count = 0;
@@ -272,6 +305,12 @@ Status count_own_seeds(const Job& job, GraphInfo& graph) {
 }
 
 Result<PartitionedStore> with_own_seeds(const Job& job, PartitionedStore store) {
+  TROUPE_ASSIGN_OR_RETURN(const auto scored, other_split_to_score(job, store.info()));
+  for (const char* role : scored_roles) {
+    if (scored) {
+      TROUPE_ASSIGN_OR_RETURN(store, store.with_role_of(job.dataset.split, role, *scored));
+    }
+  }
   TROUPE_ASSIGN_OR_RETURN(const auto edges, edges_to_learn(job, store.info()));
   if (job.task.predicts_links()) {
     TROUPE_ASSIGN_OR_RETURN(store, in_groups_of_types(job, std::move(store)));

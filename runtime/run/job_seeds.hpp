@@ -1,7 +1,7 @@
 #pragma once
 /// \file job_seeds.hpp
-/// Seeds that a job's files give in place of those of the split (`dataset.seeds`): counted for plans,
-/// and put into the job's store.
+/// Seeds in place of those of the job's split: those that files give (`dataset.seeds`), and those of another split
+/// to score (`eval.split`). Counted for plans, and put into the job's store.
 #include "runtime/base/result.hpp"
 #include "runtime/graph/graph_info.hpp"
 #include "runtime/graph/store.hpp"
@@ -11,9 +11,10 @@
 
 namespace troupe {
 
-/// Counts the job's own seeds in `graph` in place of the split's, which is added where there is none.
+/// Counts the job's own seeds in `graph` in place of the split's, which is added where there is none. Roles
+/// that neither files nor `eval.split` have stay those of the split.
 /// \errors not_found: a file; invalid_argument: an id, a type or a number of times that does not fit,
-///   or a file without seeds; each begins with the job's key
+///   a file without seeds, or a split with none to score; each begins with the job's key
 Status count_own_seeds(const Job& job, GraphInfo& graph);
 
 /// The same store with the job's own seeds, whose global ids come from the parts' directories, or

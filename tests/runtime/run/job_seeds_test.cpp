@@ -20,7 +20,19 @@ constexpr std::uint32_t parts_here = 4;
 class JobSeeds : public ::testing::Test {
  protected:
   void SetUp() override {
-    ASSERT_OK(write_graph_store(random_graph(nodes_here, 300, 5).contents, temp_ / "graph"));
+    auto contents = random_graph(nodes_here, 300, 5).contents;
+    // A split to score nodes of, one to score links of, and one to train on alone
+    contents.seeds[{"hard", "val"}] = {2, 11, 60};
+    contents.seeds[{"hard", "test"}] = {0, 59};
+    contents.seed_times[{"hard", "test"}] = {7, -3};
+    contents.info.splits.push_back(
+        {"hard", {{"val", {NodeTypeId{0}, 3}}, {"test", {NodeTypeId{0}, 2, true}}}});
+    contents.links[{"linked", "val"}] = {{1, 2, 5, 4, 5, 9}, {}, {0, 2, 1}};
+    contents.info.splits.push_back({"linked", {}});
+    contents.info.splits.back().links["val"] = {EdgeTypeId{0}, 3, false, true, 3};
+    contents.seeds[{"trained", "train"}] = {1};
+    contents.info.splits.push_back({"trained", {{"train", {NodeTypeId{0}, 1}}}});
+    ASSERT_OK(write_graph_store(contents, temp_ / "graph"));
     ASSERT_OK_AND_ASSIGN(const auto graph, GraphStore::open(temp_ / "graph", {}));
     ASSERT_OK(partition_store(graph, {.parts = parts_here, .seed = 9}, temp_ / "parts"));
   }
@@ -116,6 +128,62 @@ TEST_F(JobSeeds, CountsAreThoseOfTheFiles) {
     EXPECT_EQ(roles.at("test").count, 1U);
     EXPECT_TRUE(roles.at("test").has_times);
   }
+}
+
+TEST_F(JobSeeds, AnotherSplitGivesWhatIsScored) {
+  job_.eval.split = "hard";
+  ASSERT_OK_AND_ASSIGN(const auto info, counted());
+  ASSERT_OK_AND_ASSIGN(const auto with, own());
+  for (const auto& graph : {info, with.info()}) {
+    const auto& roles = graph.find_split("")->roles;
+    EXPECT_EQ(roles.at("val").count, 3U);
+    EXPECT_EQ(roles.at("test").count, 2U);
+    EXPECT_TRUE(roles.at("test").has_times);
+    EXPECT_EQ(roles.at("train").count, store().info().find_split("")->roles.at("train").count);
+  }
+  ASSERT_OK_AND_ASSIGN(const auto val, with.seeds("", "val"));
+  EXPECT_EQ(originals(val), (std::vector<std::uint64_t>{2, 11, 60}));
+  ASSERT_OK_AND_ASSIGN(const auto test, with.seeds("", "test"));
+  EXPECT_EQ(test.times, (Ids{7, -3}));
+  const auto global = ids_of_parts(with);
+  EXPECT_EQ(test.global[1], global.at(59));
+}
+
+TEST_F(JobSeeds, FilesCountBeforeAnotherSplit) {
+  job_.eval.split = "hard";
+  give("val", {5});
+  ASSERT_OK_AND_ASSIGN(const auto info, counted());
+  ASSERT_OK_AND_ASSIGN(const auto with, own());
+  ASSERT_OK_AND_ASSIGN(const auto val, with.seeds("", "val"));
+  EXPECT_EQ(originals(val), (std::vector<std::uint64_t>{5}));
+  ASSERT_OK_AND_ASSIGN(const auto test, with.seeds("", "test"));
+  EXPECT_EQ(originals(test), (std::vector<std::uint64_t>{0, 59}));
+  EXPECT_EQ(info.find_split("")->roles.at("val").count, 1U);
+}
+
+TEST_F(JobSeeds, LinksOfAnotherSplitKeepTheirRelations) {
+  job_.dataset.split = "trained";
+  job_.eval.split = "linked";
+  job_.task.kind = "knowledge";
+  ASSERT_OK_AND_ASSIGN(const auto with, own());
+  const auto& links = with.info().find_split("trained")->links;
+  ASSERT_TRUE(links.contains("val"));
+  EXPECT_EQ(links.at("val").relations, 3U);
+  ASSERT_OK_AND_ASSIGN(const auto list, with.links("trained", "val"));
+  ASSERT_EQ(list.size(), 3U);
+  EXPECT_EQ(list.labels()[1], 2.0F);
+  EXPECT_EQ(raw(list.at(2).original_destination), 9U);
+}
+
+TEST_F(JobSeeds, ASplitWithNothingToScoreIsRefused) {
+  job_.eval.split = "harder";
+  const char* const known = "of \"\", \"hard\", \"linked\", \"trained\", found \"harder\"";
+  EXPECT_ERROR(counted(), Errc::invalid_argument, known);
+  EXPECT_ERROR(own(), Errc::invalid_argument, known);
+  job_.eval.split = "trained";
+  EXPECT_ERROR(counted(), Errc::invalid_argument, "found \"trained\", which has neither");
+  job_.eval.split = job_.dataset.split;
+  EXPECT_OK(counted());
 }
 
 TEST_F(JobSeeds, FilesThatDoNotFitAreNamedWithTheirKey) {
