@@ -22,7 +22,6 @@ std::vector<CachePolicy> policy_rows() {
        .help = "those that its first batches read most often",
        .options = {"budget", "ratio", "measure", "presample_batches"},
        .policy = Policy::presample},
-      {.name = "lru", .help = "those read last", .options = room, .policy = {}},
       {.name = "future",
        .help = "those that its next batches read first",
        .options = {"budget", "ratio", "measure", "lookahead"},

@@ -414,9 +414,6 @@ TEST(ParseJob, RefusesWhatIsNotBuiltYetAndSaysWhatWorks) {
   EXPECT_EQ(problems_with("checkpoint.copies", "2"),
             "/checkpoint/copies: expected 1: all simulated hosts share one file system, found 2, "
             "which is not built yet\n");
-  for (const std::string setting : {"features.cache.policy=lru", "eval.split=mask1"}) {
-    EXPECT_CONTAINS(problems_of(minimal, {setting}), "which is not built yet") << setting;
-  }
 }
 
 TEST(ParseJob, EpsFollowsTheOptimizerUnlessItIsGiven) {
