@@ -39,14 +39,14 @@ std::vector<Bucket> hottest_first(const GraphInfo& graph, const PartHeat& heat,
 }
 
 /// A type's table whose rows are shared out.
-struct Share {
+struct TableShare {
   std::uint64_t count = 0;
   std::uint64_t row_bytes = 0;
   std::uint64_t& taken;
 };
 
 /// The same share of each table, all of it where the budget suffices. \returns what is left
-std::uint64_t share_out(std::vector<Share> tables, std::uint64_t budget) {
+std::uint64_t share_out(std::vector<TableShare> tables, std::uint64_t budget) {
   std::uint64_t all = 0;
   for (const auto& table : tables) {
     all = plus(all, times(table.count, table.row_bytes));
@@ -60,8 +60,8 @@ std::uint64_t share_out(std::vector<Share> tables, std::uint64_t budget) {
   return budget - used;
 }
 
-std::vector<Share> shares_of(const TieredTables& tables, std::vector<std::uint64_t>& taken) {
-  std::vector<Share> shares;
+std::vector<TableShare> shares_of(const TieredTables& tables, std::vector<std::uint64_t>& taken) {
+  std::vector<TableShare> shares;
   for (const auto type : tables.edge_features) {
     const auto& info = tables.graph.edge_types[raw(type)];
     shares.push_back({info.count, bytes_of_row(info.features), taken[raw(type)]});
@@ -138,7 +138,7 @@ RowTiers split_rows(const TieredTables& tables, const PartHeat& heat, std::uint6
       }
     }
   } else {
-    std::vector<Share> shares;
+    std::vector<TableShare> shares;
     for (std::size_t t = 0; t < pieces.size(); ++t) {
       for (std::size_t p = 0; p < pieces[t].size(); ++p) {
         shares.push_back(

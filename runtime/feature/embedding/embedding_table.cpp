@@ -41,7 +41,7 @@ struct Touch {
 };
 
 /// Rows that are updated soon lie anywhere in tables that no cache holds.
-constexpr std::size_t rows_ahead = 8;
+constexpr std::size_t touched_rows_ahead = 8;
 
 void prefetch(std::span<const float> row) {
   prefetch_row(std::as_bytes(row));
@@ -157,8 +157,8 @@ void EmbeddingTable::apply(Executor& executor, std::span<const Gradients> shares
   in_chunks(executor, begins.size(), [&](std::uint64_t first, std::uint64_t last) {
     std::vector<float> mean(options_.dim);
     for (std::uint64_t row = first; row < last; ++row) {
-      if (row + rows_ahead < last) {
-        const auto& soon = touches[begins[row + rows_ahead]];
+      if (row + touched_rows_ahead < last) {
+        const auto& soon = touches[begins[row + touched_rows_ahead]];
         prefetch({soon.gradient, mean.size()});
         prefetch(rows_.rows.view().row(soon.local));
         prefetch(rows_.state.view().row(soon.local));
