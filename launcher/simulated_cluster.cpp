@@ -41,7 +41,9 @@ struct SimulatedCluster::State {
   ClusterRuntime* runtime = nullptr;
   std::vector<std::shared_ptr<ClusterProcess>> processes;
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::shared_ptr<net::SimCable>> cables;
+  std::mutex mutex;  ///< Guards what follows
   caf::actor director;
+  bool stop_wanted = false;  ///< Before there was a director
 
   ~State();
   GateOptions gate_options() const;
@@ -155,7 +157,12 @@ void SimulatedCluster::start(RunSetup setup, std::function<void(Result<RunResult
                                   std::move(setup), std::move(on_end));
   if (options) {
     options->io = state_->runtime->io();
-    state_->director = spawn_director(state_->runtime->system(), *std::move(options));
+    auto director = spawn_director(state_->runtime->system(), *std::move(options));
+    const std::lock_guard guard(state_->mutex);
+    state_->director = std::move(director);
+    if (state_->stop_wanted) {
+      caf::anon_send(state_->director, Ref<StopRun>(StopRun{}));
+    }
   }
 }
 
@@ -180,7 +187,12 @@ Result<RunResult> SimulatedCluster::run(RunSetup setup) {
 }
 
 void SimulatedCluster::stop() {
-  caf::anon_send(state_->director, Ref<StopRun>(StopRun{}));
+  const std::lock_guard guard(state_->mutex);
+  if (state_->director) {
+    caf::anon_send(state_->director, Ref<StopRun>(StopRun{}));
+  } else {  // first steps may be made while start() is still on its way
+    state_->stop_wanted = true;
+  }
 }
 
 std::uint64_t SimulatedCluster::steps_per_epoch() const {

@@ -145,6 +145,14 @@ TEST_F(ResumeTest, ARunEndsOnceItsLastCheckpointIsWritten) {
   EXPECT_TRUE(std::filesystem::exists(checkpoints() / fmt::format("step-{}", written.back())));
 }
 
+/// As a hook of the first steps may do while the cluster is still starting.
+TEST_F(ResumeTest, StoppedBeforeItHasADirector) {
+  prepare({});
+  ASSERT_OK_AND_ASSIGN(const auto cluster, SimulatedCluster::create(job_, *store_, {}));
+  cluster->stop();
+  EXPECT_ERROR(cluster->run(), Errc::cancelled, "interrupted");
+}
+
 TEST_F(ResumeTest, KilledAfterAnyStepWithACheckpointEveryFewSteps) {
   prepare({"checkpoint.every.steps=4", "cluster.hosts=2", "cluster.trainers_per_host=1",
            "partition.parts=2"});
