@@ -22,6 +22,18 @@ TEST_P(ManyRandomJobs, HaveTheSameResultsInAllLayouts) {
   EXPECT_GE(2 * run, jobs_of_test) << "the others are refused";
 }
 
+TEST_P(ManyRandomJobs, GiveProgramsTheSameBatchesInAllLayouts) {
+  const testing::RandomJobs jobs;
+  std::string why;
+  std::uint32_t run = 0;
+  for (std::uint32_t i = 0; i < jobs_of_test; ++i) {
+    const auto ended = jobs.run_program(1000 + GetParam() * jobs_of_test + i, why);
+    run += ended == testing::RandomJobs::Outcome::refused ? 0 : 1;
+  }
+  EXPECT_EQ(why, "");
+  EXPECT_GE(2 * run, jobs_of_test) << "the others are refused";
+}
+
 INSTANTIATE_TEST_SUITE_P(SixHundred, ManyRandomJobs, ::testing::Range(0U, 20U));
 
 }  // namespace

@@ -62,22 +62,6 @@ void write_graph(const fs::path& folder, const std::string& schema) {
   ASSERT_OK(generate_heterogeneous(options, executor, folder));
 }
 
-Settings together(const Settings& job, const Settings& layout) {
-  auto all = job;
-  all.insert(all.end(), layout.begin(), layout.end());
-  return all;
-}
-
-/// \returns nothing: the settings do not go together
-std::optional<Job> job_of(const std::string& text, const Settings& settings) {
-  const auto reading = parse_job(text, "", settings);
-  EXPECT_OK(reading);
-  if (!reading || !reading->problems.empty()) {
-    return std::nullopt;
-  }
-  return reading->job;
-}
-
 /// One killed actor.
 struct Loss {
   std::uint64_t step = 0;   ///< Step of rank 0 after which it is killed
@@ -133,18 +117,13 @@ struct RunOf {
   Losses* losses = nullptr;
 };
 /// \returns nothing: the job is refused
-std::optional<Result<RunRecord>> run_of(std::optional<Job> job, const RunOf& how) {
-  if (!job) {
+std::optional<Result<RunRecord>> run_of(std::optional<PreparedJob> prepared, const RunOf& how) {
+  if (!prepared) {
     return std::nullopt;
   }
-  const auto store = prepare_store(*job, [](const std::string&) {});
-  EXPECT_TRUE(store || store.error().code() == Errc::invalid_argument) << store.error().what();
-  if (!store || !check_against_graph(*job, store->info()).empty()) {
-    return std::nullopt;
-  }
-  fit_to_graph(*job, store->info());
+  const auto& [job, store] = *prepared;
   auto cluster =
-      SimulatedCluster::create(*job, *store, how.losses ? how.losses->hooks() : ClusterHooks{});
+      SimulatedCluster::create(job, store, how.losses ? how.losses->hooks() : ClusterHooks{});
   if (!cluster) {
     const auto code = cluster.error().code();
     EXPECT_TRUE(code == Errc::invalid_argument || code == Errc::unimplemented)
@@ -187,6 +166,28 @@ std::string results_of(const RunRecord& record) {
 
 }  // namespace
 
+Settings together(const Settings& job, const Settings& layout) {
+  auto all = job;
+  all.insert(all.end(), layout.begin(), layout.end());
+  return all;
+}
+
+std::optional<PreparedJob> prepared(const std::string& text, const Settings& settings,
+                                    JobTrainer trainer) {
+  auto reading = parse_job(text, "", settings);
+  EXPECT_OK(reading);
+  if (!reading || !reading->problems.empty()) {
+    return std::nullopt;
+  }
+  auto store = prepare_store(reading->job, [](const std::string&) {});
+  EXPECT_TRUE(store || store.error().code() == Errc::invalid_argument) << store.error().what();
+  if (!store || !check_against_graph(reading->job, store->info(), trainer).empty()) {
+    return std::nullopt;
+  }
+  fit_to_graph(reading->job, store->info());
+  return PreparedJob{std::move(reading->job), *std::move(store)};
+}
+
 RandomJobs::RandomJobs() {
   write_graph(scratch_.path() / "several", several_types);
   write_graph(scratch_.path() / "one", one_type(4));
@@ -210,7 +211,7 @@ RandomJobs::RandomJobs() {
   EXPECT_OK(import_triples({{family}}, scratch_.path() / "relations", both_ways, executor));
 }
 
-RandomJobs::Outcome RandomJobs::run(std::uint32_t number, std::string& why) const {
+RandomJobs::Picked RandomJobs::pick(Drawn& drawn) const {
   struct Graph {
     GraphOf graph;
     fs::path path;
@@ -223,20 +224,30 @@ RandomJobs::Outcome RandomJobs::run(std::uint32_t number, std::string& why) cons
                                      {GraphOf::links, folded_cora()},
                                      {GraphOf::triples, scratch_.path() / "triples"},
                                      {GraphOf::relations, scratch_.path() / "relations"}}};
-  Drawn drawn(number);
   const auto& graph = graphs[drawn.below(graphs.size())];
-  const auto text = fmt::format(R"({{"dataset": {{"path": "{}"}}, "output": "{}"}})",
-                                graph.path.string(), (scratch_.path() / "out").string());
-  const auto job = draw_job(drawn, graph.graph, files_);
-  const std::uint32_t ranks = drawn.once_in(2) ? 2 : drawn.once_in(2) ? 1 : 4;
-  const Settings alone{"cluster.hosts=1", fmt::format("cluster.trainers_per_host={}", ranks),
-                       "partition.parts=1"};
+  Picked picked;
+  picked.text = fmt::format(R"({{"dataset": {{"path": "{}"}}, "output": "{}"}})",
+                            graph.path.string(), (scratch_.path() / "out").string());
+  picked.job = draw_job(drawn, graph.graph, files_);
+  picked.ranks = drawn.once_in(2) ? 2 : drawn.once_in(2) ? 1 : 4;
+  picked.alone = {"cluster.hosts=1", fmt::format("cluster.trainers_per_host={}", picked.ranks),
+                  "partition.parts=1"};
+  return picked;
+}
+
+RandomJobs::Outcome RandomJobs::run(std::uint32_t number, std::string& why) const {
+  Drawn drawn(number);
+  const auto picked = pick(drawn);
+  const auto& job = picked.job;
+  const auto& text = picked.text;
+  const auto& alone = picked.alone;
+  const auto ranks = picked.ranks;
   const auto spread = draw_layout(drawn, ranks);
   const auto on_devices =
       together(drawn.once_in(2) ? alone : draw_layout(drawn, ranks), draw_devices(drawn));
   const auto elsewhere = together(draw_layout(drawn, ranks), draw_placement(drawn));
 
-  const auto first = run_of(job_of(text, together(job, alone)), {});
+  const auto first = run_of(prepared(text, together(job, alone)), {});
   if (!first) {
     return Outcome::refused;
   }
@@ -256,7 +267,7 @@ RandomJobs::Outcome RandomJobs::run(std::uint32_t number, std::string& why) cons
   };
   bool same = true;
   for (const auto& layout : {spread, on_devices, elsewhere}) {
-    same = check(layout, run_of(job_of(text, together(job, layout)), {}), "in") && same;
+    same = check(layout, run_of(prepared(text, together(job, layout)), {}), "in") && same;
   }
   // Actors are lost, and the state to go back to is in memory, on the disk or the start.
   std::vector<Loss> drawn_losses(1 + drawn.below(3));
@@ -270,7 +281,7 @@ RandomJobs::Outcome RandomJobs::run(std::uint32_t number, std::string& why) cons
        drawn.one_of({"cluster.device=cpu", "cluster.device=cpu", "cluster.device=emulated:1"})});
   Losses losses(std::move(drawn_losses));
   const auto disturbed = run_of(
-      job_of(text, together(job, with_losses)),
+      prepared(text, together(job, with_losses)),
       {.checkpoints = scratch_.path() / fmt::format("disturbed-{}", number), .losses = &losses});
   same = check(with_losses, disturbed, ("without" + losses.text() + " in").c_str()) && same;
   // A run of one epoch keeps its last checkpoint, of any step that is even. The whole run starts there, in another layout.
@@ -279,13 +290,14 @@ RandomJobs::Outcome RandomJobs::run(std::uint32_t number, std::string& why) cons
       together(job, together(spread, {"checkpoint.every.steps=2", "train.epochs=1"}));
   // Without eval.every the end of that run is evaluated, but not that epoch of the whole one.
   const bool evaluates_alike = std::ranges::find(job, "eval.every=0") == job.end();
-  if (*first && evaluates_alike && run_of(job_of(text, begun), {.checkpoints = kept}) &&
+  if (*first && evaluates_alike && run_of(prepared(text, begun), {.checkpoints = kept}) &&
       fs::exists(kept)) {
     const auto layout = drawn.once_in(2) ? alone : elsewhere;
-    same = check(layout,
-                 run_of(job_of(text, together(job, layout)), {.checkpoints = kept, .resume = true}),
-                 "resumed in") &&
-           same;
+    same =
+        check(layout,
+              run_of(prepared(text, together(job, layout)), {.checkpoints = kept, .resume = true}),
+              "resumed in") &&
+        same;
   }
   return same ? Outcome::same : Outcome::differs;
 }

@@ -2,13 +2,30 @@
 /// \file random_jobs.hpp
 /// Jobs of random settings on small graphs, each in random layouts that its results must not show: combinations that no
 /// table names.
+#include "runtime/graph/store.hpp"
+#include "runtime/job/job.hpp"
+#include "runtime/job/job_file.hpp"
 #include "tests/sim/random_settings.hpp"
 #include "tests/support/scratch_folder.hpp"
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 namespace troupe::testing {
+
+/// A job that may run, with its data.
+struct PreparedJob {
+  Job job;
+  PartitionedStore store;
+};
+
+/// \param text  of the job file
+/// \returns nothing: the settings do not go together
+std::optional<PreparedJob> prepared(const std::string& text, const Settings& settings,
+                                    JobTrainer trainer = JobTrainer::built_in);
+
+Settings together(const Settings& job, const Settings& layout);
 
 class RandomJobs {
  public:
@@ -26,8 +43,20 @@ class RandomJobs {
   /// losses in every build.
   /// \returns how it ended; \p why says what differed, with the settings
   Outcome run(std::uint32_t number, std::string& why) const;
+  /// The same of a program of a user's own, which takes the batches of the job of a number, learns rows, adds to a
+  /// tensor and to sums of all ranks. No actors are lost.
+  Outcome run_program(std::uint32_t number, std::string& why) const;
 
  private:
+  /// What the settings of a number have in common.
+  struct Picked {
+    std::string text;  ///< Of the job file
+    Settings job;
+    std::uint32_t ranks = 1;
+    Settings alone;  ///< All in one process, in one part
+  };
+  Picked pick(Drawn& drawn) const;
+
   const ScratchFolder scratch_;
   FilesOfJobs files_;
 };

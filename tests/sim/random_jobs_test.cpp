@@ -17,5 +17,16 @@ TEST(RandomJobs, HaveTheSameResultsInAllLayouts) {
   EXPECT_GE(run, 12) << "the others are refused";
 }
 
+TEST(RandomJobs, GiveProgramsTheSameBatchesInAllLayouts) {
+  const testing::RandomJobs jobs;
+  std::string why;
+  int run = 0;
+  for (std::uint32_t number = 0; number < 24; ++number) {
+    run += jobs.run_program(number, why) == testing::RandomJobs::Outcome::refused ? 0 : 1;
+  }
+  EXPECT_EQ(why, "");
+  EXPECT_GE(run, 12) << "the others are refused";
+}
+
 }  // namespace
 }  // namespace troupe
