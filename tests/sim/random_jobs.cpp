@@ -302,4 +302,16 @@ RandomJobs::Outcome RandomJobs::run(std::uint32_t number, std::string& why) cons
   return same ? Outcome::same : Outcome::differs;
 }
 
+void expect_the_same(RandomJobs::Outcome (RandomJobs::*run)(std::uint32_t, std::string&) const,
+                     std::uint32_t first, std::uint32_t count) {
+  const RandomJobs jobs;
+  std::string why;
+  std::uint32_t ran = 0;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    ran += (jobs.*run)(first + i, why) == RandomJobs::Outcome::refused ? 0U : 1U;
+  }
+  EXPECT_EQ(why, "");
+  EXPECT_GE(2 * ran, count) << "the others are refused";
+}
+
 }  // namespace troupe::testing

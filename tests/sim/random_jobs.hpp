@@ -61,4 +61,8 @@ class RandomJobs {
   FilesOfJobs files_;
 };
 
+/// Runs `count` numbers from `first` on, at least half of which may not be refused.
+void expect_the_same(RandomJobs::Outcome (RandomJobs::*run)(std::uint32_t, std::string&) const,
+                     std::uint32_t first, std::uint32_t count);
+
 }  // namespace troupe::testing
