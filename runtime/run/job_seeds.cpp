@@ -237,11 +237,11 @@ Result<PartitionedStore> in_groups_of_types(const Job& job, PartitionedStore sto
 
 constexpr std::array<const char*, 2> scored_roles{"val", "test"};
 
-/// The split whose seeds are scored, if it is not the job's own.
+/// Whether seeds of another split than the job's are scored.
 /// \errors invalid_argument: there is no such split, or it has none to score
-Result<std::optional<std::string>> other_split_to_score(const Job& job, const GraphInfo& graph) {
+Result<bool> scores_another_split(const Job& job, const GraphInfo& graph) {
   if (!job.eval.split || *job.eval.split == job.dataset.split) {
-    return std::optional<std::string>();
+    return false;
   }
   const auto* const split = graph.find_split(*job.eval.split);
   const auto has = [split](const char* role) {
@@ -258,16 +258,16 @@ Result<std::optional<std::string>> other_split_to_score(const Job& job, const Gr
                              names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", ")),
                              *job.eval.split, split == nullptr ? "" : ", which has neither"));
   }
-  return job.eval.split;
+  return true;
 }
 
 }  // namespace
 
 Status count_own_seeds(const Job& job, GraphInfo& graph) {
-  TROUPE_ASSIGN_OR_RETURN(const auto scored, other_split_to_score(job, graph));
-  for (const char* role : scored_roles) {
-    if (scored) {
-      take_role(graph, job.dataset.split, role, *scored);
+  TROUPE_ASSIGN_OR_RETURN(const auto scores_another, scores_another_split(job, graph));
+  if (scores_another) {
+    for (const char* role : scored_roles) {
+      take_role(graph, job.dataset.split, role, *job.eval.split);
     }
   }
   TROUPE_ASSIGN_OR_RETURN(const auto edges, edges_to_learn(job, graph));
@@ -305,10 +305,10 @@ Status count_own_seeds(const Job& job, GraphInfo& graph) {
 }
 
 Result<PartitionedStore> with_own_seeds(const Job& job, PartitionedStore store) {
-  TROUPE_ASSIGN_OR_RETURN(const auto scored, other_split_to_score(job, store.info()));
-  for (const char* role : scored_roles) {
-    if (scored) {
-      TROUPE_ASSIGN_OR_RETURN(store, store.with_role_of(job.dataset.split, role, *scored));
+  TROUPE_ASSIGN_OR_RETURN(const auto scores_another, scores_another_split(job, store.info()));
+  if (scores_another) {
+    for (const char* role : scored_roles) {
+      TROUPE_ASSIGN_OR_RETURN(store, store.with_role_of(job.dataset.split, role, *job.eval.split));
     }
   }
   TROUPE_ASSIGN_OR_RETURN(const auto edges, edges_to_learn(job, store.info()));

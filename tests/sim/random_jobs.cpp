@@ -232,6 +232,13 @@ RandomJobs::Picked RandomJobs::pick(Drawn& drawn) const {
   picked.ranks = drawn.once_in(2) ? 2 : drawn.once_in(2) ? 1 : 4;
   picked.alone = {"cluster.hosts=1", fmt::format("cluster.trainers_per_host={}", picked.ranks),
                   "partition.parts=1"};
+  // One after the other: arguments of a call are drawn in an order that the compiler chooses.
+  picked.spread = draw_layout(drawn, picked.ranks);
+  const auto devices = draw_devices(drawn);
+  const auto of_devices = drawn.once_in(2) ? picked.alone : draw_layout(drawn, picked.ranks);
+  picked.on_devices = together(of_devices, devices);
+  const auto placement = draw_placement(drawn);
+  picked.elsewhere = together(draw_layout(drawn, picked.ranks), placement);
   return picked;
 }
 
@@ -240,14 +247,7 @@ RandomJobs::Outcome RandomJobs::run(std::uint32_t number, std::string& why) cons
   const auto picked = pick(drawn);
   const auto& job = picked.job;
   const auto& text = picked.text;
-  const auto& alone = picked.alone;
-  const auto ranks = picked.ranks;
-  const auto spread = draw_layout(drawn, ranks);
-  const auto on_devices =
-      together(drawn.once_in(2) ? alone : draw_layout(drawn, ranks), draw_devices(drawn));
-  const auto elsewhere = together(draw_layout(drawn, ranks), draw_placement(drawn));
-
-  const auto first = run_of(prepared(text, together(job, alone)), {});
+  const auto first = run_of(prepared(text, together(job, picked.alone)), {});
   if (!first) {
     return Outcome::refused;
   }
@@ -266,7 +266,7 @@ RandomJobs::Outcome RandomJobs::run(std::uint32_t number, std::string& why) cons
     return false;
   };
   bool same = true;
-  for (const auto& layout : {spread, on_devices, elsewhere}) {
+  for (const auto& layout : {picked.spread, picked.on_devices, picked.elsewhere}) {
     same = check(layout, run_of(prepared(text, together(job, layout)), {}), "in") && same;
   }
   // Actors are lost, and the state to go back to is in memory, on the disk or the start.
@@ -274,11 +274,11 @@ RandomJobs::Outcome RandomJobs::run(std::uint32_t number, std::string& why) cons
   for (auto& loss : drawn_losses) {
     loss = {1 + drawn.below(8), drawn.below(1000)};
   }
-  const auto with_losses = together(
-      draw_layout(drawn, ranks),
-      {fmt::format("checkpoint.every.steps={}", drawn.below(4)),
-       fmt::format("cluster.replicas={}", 1 + drawn.below(2)),
-       drawn.one_of({"cluster.device=cpu", "cluster.device=cpu", "cluster.device=emulated:1"})});
+  const Settings recovery{
+      fmt::format("checkpoint.every.steps={}", drawn.below(4)),
+      fmt::format("cluster.replicas={}", 1 + drawn.below(2)),
+      drawn.one_of({"cluster.device=cpu", "cluster.device=cpu", "cluster.device=emulated:1"})};
+  const auto with_losses = together(draw_layout(drawn, picked.ranks), recovery);
   Losses losses(std::move(drawn_losses));
   const auto disturbed = run_of(
       prepared(text, together(job, with_losses)),
@@ -287,12 +287,12 @@ RandomJobs::Outcome RandomJobs::run(std::uint32_t number, std::string& why) cons
   // A run of one epoch keeps its last checkpoint, of any step that is even. The whole run starts there, in another layout.
   const auto kept = scratch_.path() / fmt::format("checkpoints-{}", number);
   const auto begun =
-      together(job, together(spread, {"checkpoint.every.steps=2", "train.epochs=1"}));
+      together(job, together(picked.spread, {"checkpoint.every.steps=2", "train.epochs=1"}));
   // Without eval.every the end of that run is evaluated, but not that epoch of the whole one.
   const bool evaluates_alike = std::ranges::find(job, "eval.every=0") == job.end();
   if (*first && evaluates_alike && run_of(prepared(text, begun), {.checkpoints = kept}) &&
       fs::exists(kept)) {
-    const auto layout = drawn.once_in(2) ? alone : elsewhere;
+    const auto layout = drawn.once_in(2) ? picked.alone : picked.elsewhere;
     same =
         check(layout,
               run_of(prepared(text, together(job, layout)), {.checkpoints = kept, .resume = true}),

@@ -54,6 +54,9 @@ class RandomJobs {
     Settings job;
     std::uint32_t ranks = 1;
     Settings alone;  ///< All in one process, in one part
+    Settings spread;
+    Settings on_devices;
+    Settings elsewhere;  ///< Samplers are in other processes
   };
   Picked pick(Drawn& drawn) const;
 

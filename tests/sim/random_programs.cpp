@@ -7,7 +7,6 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
@@ -118,10 +117,6 @@ std::optional<Result<std::string>> results_of_program(std::optional<PreparedJob>
 RandomJobs::Outcome RandomJobs::run_program(std::uint32_t number, std::string& why) const {
   Drawn drawn(number);
   const auto picked = pick(drawn);
-  const auto spread = draw_layout(drawn, picked.ranks);
-  const auto on_devices = together(
-      drawn.once_in(2) ? picked.alone : draw_layout(drawn, picked.ranks), draw_devices(drawn));
-  const auto elsewhere = together(draw_layout(drawn, picked.ranks), draw_placement(drawn));
   const auto results = [&](const Settings& layout, SessionSetup setup = {}) {
     return results_of_program(prepared(picked.text, together(picked.job, layout), JobTrainer::own),
                               std::move(setup));
@@ -142,19 +137,19 @@ RandomJobs::Outcome RandomJobs::run_program(std::uint32_t number, std::string& w
                        *found ? **found : (*found).error().what(),
                        *first ? **first : (*first).error().what());
   };
-  for (const auto& layout : {spread, on_devices, elsewhere}) {
+  for (const auto& layout : {picked.spread, picked.on_devices, picked.elsewhere}) {
     check(layout, results(layout), "in");
   }
   // A run of one epoch keeps its last checkpoint, where the whole one starts in another layout.
   KeptCheckpoints kept(scratch_.path() / fmt::format("programs-{}", number));
   SessionSetup keeping;
   kept.keep_by(keeping);
-  const auto begun = together(spread, {"checkpoint.every.steps=2", "train.epochs=1"});
+  const auto begun = together(picked.spread, {"checkpoint.every.steps=2", "train.epochs=1"});
   if (*first && results(begun, std::move(keeping))) {
     SessionSetup resuming;
     resuming.resume = kept.latest();
     if (resuming.resume != nullptr) {
-      const auto& layout = drawn.once_in(2) ? picked.alone : elsewhere;
+      const auto& layout = drawn.once_in(2) ? picked.alone : picked.elsewhere;
       check(layout, results(layout, std::move(resuming)), "resumed in");
     }
   }
