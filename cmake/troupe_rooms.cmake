@@ -6,7 +6,7 @@
 # PRECOMPILED: target whose precompiled headers it takes, default troupe_base (docs/traps.md has their cost). SOURCES:
 # instead of the folder's.
 #
-# troupe_test(NAME DEPENDS ... [OPTIMIZED] [LABELS ...] [TIMEOUT s] [PROCESSORS n] [PRECOMPILED TARGET] [GROUPS FILTER ...]): test
+# troupe_test(NAME DEPENDS ... [OPTIMIZED] [LABELS ...] [TIMEOUT s] [PRECOMPILED TARGET] [GROUPS FILTER ...]): test
 # program NAME from all *_test.cpp of the calling folder. OPTIMIZED: for tests that compile what they compute with, kernels of
 # devices for instance. TIMEOUT: of each test. PRECOMPILED: target whose precompiled headers it takes, default
 # troupe_test_pch. GROUPS: GoogleTest filters; the tests of each are a ctest entry of their own, which may run at the same
@@ -100,10 +100,23 @@ function(troupe_optimize TARGET)
   endif()
 endfunction()
 
+# Compiles code that is not optimized in two thirds of g++'s time.
+set(TROUPE_TEST_COMPILER "" CACHE STRING "Clang for code of tests that is not optimized, e.g. clang++-14; empty: the compiler of all")
+if(TROUPE_TEST_COMPILER)
+  find_program(TROUPE_TEST_COMPILER_PROGRAM ${TROUPE_TEST_COMPILER})
+  if(NOT TROUPE_TEST_COMPILER_PROGRAM)
+    message(STATUS "Found no ${TROUPE_TEST_COMPILER}: tests are compiled by ${CMAKE_CXX_COMPILER}")
+  endif()
+endif()
+
 # troupe_optimize_tests(TARGET): of code of tests, which the presets for tests do not optimize (docs/CONTRIBUTING.md).
 function(troupe_optimize_tests TARGET)
   if(TROUPE_OPTIMIZE LESS 3)
     troupe_optimize(${TARGET} 0)
+    if(TROUPE_TEST_COMPILER_PROGRAM)
+      set_target_properties(${TARGET} PROPERTIES CXX_COMPILER_LAUNCHER
+        "${PROJECT_SOURCE_DIR}/cmake/test_compiler.sh;${TROUPE_TEST_COMPILER_PROGRAM};${CMAKE_CXX_COMPILER};${CMAKE_CXX_COMPILER_LAUNCHER}")
+    endif()
   else()
     troupe_optimize(${TARGET})
   endif()
@@ -150,23 +163,24 @@ if(EXISTS /dev/shm)
 endif()
 set(TROUPE_TEST_SCRATCH "${scratch}" CACHE PATH "Folder of the tests' files; empty: the system's for temporary ones")
 
-# Ctest entry of a test program: the tests that the GoogleTest filter selects, in one process. Their counts and the
-# reasons of skipped ones go to test-records/ENTRY.txt, which ./bootstrap sums up.
+# Ctest entry of a test program: the tests that the GoogleTest filter selects, in one process. It takes three of a preset's
+# jobs; an entry that waits for most of its time takes one (PROCESSORS 1). Counts of its tests and the reasons of skipped ones
+# go to test-records/ENTRY.txt, which ./bootstrap sums up.
 function(troupe_test_entry ENTRY PROGRAM FILTER)
-  cmake_parse_arguments(ARG "SCRATCH_ON_DISK" "TIMEOUT;PROCESSORS" "LABELS;ENVIRONMENT" ${ARGN})
+  cmake_parse_arguments(ARG "SCRATCH_ON_DISK" "TIMEOUT" "LABELS;ENVIRONMENT" ${ARGN})
   string(REGEX REPLACE "[^A-Za-z0-9_]" "-" file ${ENTRY})
   if(TROUPE_TEST_SCRATCH AND NOT ARG_SCRATCH_ON_DISK AND NOT "slow" IN_LIST ARG_LABELS)
     list(APPEND ARG_ENVIRONMENT "TMPDIR=${TROUPE_TEST_SCRATCH}")
   endif()
   add_test(NAME ${ENTRY} COMMAND ${PROGRAM} --gtest_filter=${FILTER})
-  set_tests_properties(${ENTRY} PROPERTIES TIMEOUT 3600 PROCESSORS ${ARG_PROCESSORS} LABELS "${ARG_LABELS}"
+  set_tests_properties(${ENTRY} PROPERTIES TIMEOUT 3600 PROCESSORS 3 LABELS "${ARG_LABELS}"
     ENVIRONMENT "TROUPE_TEST_RECORD=${PROJECT_BINARY_DIR}/test-records/${file}.txt;TROUPE_TEST_SECONDS=${ARG_TIMEOUT};${ARG_ENVIRONMENT}")
 endfunction()
 
 # troupe_test(NAME ...): program of the folder's *_test.cpp and its ctest entries: GROUPS are filters with one each.
 # CAF_THREADS is the filter of tests on CAF's own threads: ThreadSanitizer cannot see its locks (docs/traps.md).
 function(troupe_test NAME)
-  cmake_parse_arguments(ARG "SCRATCH_ON_DISK;OPTIMIZED" "TIMEOUT;PROCESSORS;PRECOMPILED;CAF_THREADS" "DEPENDS;LABELS;GROUPS"
+  cmake_parse_arguments(ARG "SCRATCH_ON_DISK;OPTIMIZED" "TIMEOUT;PRECOMPILED;CAF_THREADS" "DEPENDS;LABELS;GROUPS"
     ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*_test.cpp)
   if(NOT sources)
@@ -174,9 +188,6 @@ function(troupe_test NAME)
   endif()
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 120)
-  endif()
-  if(NOT ARG_PROCESSORS)
-    set(ARG_PROCESSORS 1)
   endif()
   if(ARG_OPTIMIZED)
     set(ARG_PRECOMPILED troupe_optimized_test_pch)
@@ -197,7 +208,7 @@ function(troupe_test NAME)
   endif()
   target_link_libraries(${NAME} PRIVATE troupe_test_main troupe_test_support ${ARG_DEPENDS})
   target_precompile_headers(${NAME} REUSE_FROM ${ARG_PRECOMPILED})
-  set(properties TIMEOUT ${ARG_TIMEOUT} PROCESSORS ${ARG_PROCESSORS} LABELS ${ARG_LABELS})
+  set(properties TIMEOUT ${ARG_TIMEOUT} LABELS ${ARG_LABELS})
   if(ARG_SCRATCH_ON_DISK)
     list(PREPEND properties SCRATCH_ON_DISK)
   endif()
