@@ -73,7 +73,7 @@ struct TrainingWatch {
   std::string last_checkpoint;      ///< its folder
   std::vector<FileInfo> rows;       ///< files of learned rows that were written
   StepTimes step_times;             ///< of rank 0
-  std::uint64_t global_step = 0;    ///< of rank 0, as last told
+  std::uint64_t global_step = 0;    ///< of rank 0, as last told, or where the run goes on
   std::uint64_t log_every = 0;      ///< steps between their lines in the log; 0: none
 
   void epoch(const EpochRecord& record) {
@@ -229,6 +229,7 @@ Status open_metrics(const Job& job, const RunSetup& setup, const RunStart& start
   const auto from = setup.resume ? metrics_point(*setup.resume) : MetricsPoint{};
   TROUPE_ASSIGN_OR_RETURN(auto log, MetricsLog::open(job.output / "metrics.jsonl", from));
   watch.metrics.emplace(std::move(log));
+  watch.global_step = from.global_step;
   return watch.metrics->start(start);
 }
 

@@ -1,5 +1,6 @@
 // `troupe copy` and `cluster.ssh.copy`: hosts that share no folder with the one that starts the run.
 #include "tests/support/fault_cell.hpp"
+#include "tests/support/folded_cora.hpp"
 #include "tests/support/network_hosts.hpp"
 #include "tests/support/scratch_folder.hpp"
 
@@ -32,7 +33,7 @@ class SshCopy : public ::testing::Test {
     }
     hosts_.emplace(2, folder(), Words{output(), folder() + "/job", folder() + "/there"});
     ASSERT_EQ(hosts_->problem(), "");
-    fs::copy_file(TROUPE_SOURCE_DIR "/examples/quickstart.json", folder() + "/job/job.json");
+    fs::copy_file(testing::quick_job(), folder() + "/job/job.json");
   }
   std::string folder() const { return scratch_.path().string(); }
   std::string output() const { return folder() + "/out"; }
@@ -48,7 +49,6 @@ class SshCopy : public ::testing::Test {
                {fmt::format("cluster.hosts=[\"{}\",\"{}\"]", NetworkHosts::address(0),
                             NetworkHosts::address(1)),
                 fmt::format("cluster.ssh.env=[\"{}\"]", testing::environment_entry(mark_)),
-                "dataset.path=" TROUPE_SOURCE_DIR "/examples/data/cora",
                 "cluster.ssh.program=" + folder() + "/there/bin/troupe"});
     all.insert(all.end(), settings.begin(), settings.end());
     for (const auto& setting : all) {
@@ -141,7 +141,7 @@ TEST_F(SshCopy, OnlyWhatDiffersIsCopiedAgain) {
 TEST_F(SshCopy, AFullDiskIsNamedWithHostAndFileAndLeavesNothingHalf) {
   const auto out = output();
   ASSERT_EQ(hosts_->on(1, {"mount", "-t", "tmpfs", "-o", "size=1m", "none", out}).exit_code, 0);
-  start("copy");
+  start("copy", {"dataset.path=" TROUPE_SOURCE_DIR "/examples/data/cora"});
 
   expect_refusal(3, {NetworkHosts::address(1) + ": ", out + "/store/parts-", "features.npy",
                      "No space left on device"});

@@ -2,6 +2,7 @@
 /// \file embed_long_run.hpp
 /// Runs of the example of a user program that last some seconds, and whether two of them are the same.
 #include "tests/e2e/embed_fixture.hpp"
+#include "tests/support/folded_cora.hpp"
 #include "tests/support/network_hosts.hpp"
 
 #include <nlohmann/json.hpp>
@@ -13,7 +14,7 @@ namespace troupe::testing {
 
 class EmbedLongRun : public Embed {
  protected:
-  static constexpr std::size_t epochs = 120;
+  static constexpr std::size_t epochs = 160;
 
   /// Settings of a run on two hosts that have nothing: all is copied to them.
   static Words settings_of(const NetworkHosts& hosts) {
@@ -32,7 +33,8 @@ class EmbedLongRun : public Embed {
   static Words longer(const Words& more) {
     Words options = {"--set", fmt::format("train.epochs={}", epochs),
                      "--set", "checkpoint.every.epochs=20",
-                     "--set", "log_every=2"};
+                     "--set", "log_every=2",
+                     "--set", "dataset.path=" + folded_cora().string()};
     options.insert(options.end(), more.begin(), more.end());
     return options;
   }

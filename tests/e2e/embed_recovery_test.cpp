@@ -65,7 +65,9 @@ class EmbedRecovery : public testing::EmbedLongRun {
 
   static std::string rows_trainer() { return TROUPE_ROWS_TRAINER; }
   Words rows_command(const std::string& out, const Words& settings, const Words& arguments) const {
-    Words options = {"--set", "train.epochs=12", "--set", "checkpoint.every.epochs=2"};
+    Words options = {"--set", "train.epochs=12",
+                     "--set", "checkpoint.every.epochs=2",
+                     "--set", "dataset.path=" + testing::folded_cora().string()};
     options.insert(options.end(), settings.begin(), settings.end());
     options.insert(options.end(), {"--", rows_trainer()});
     options.insert(options.end(), arguments.begin(), arguments.end());

@@ -1,6 +1,7 @@
 #include "tests/support/fault_cell.hpp"
 
 #include "tests/e2e/fault_roles.hpp"
+#include "tests/support/folded_cora.hpp"
 #include "tests/support/scratch_folder.hpp"
 
 #include <nlohmann/json.hpp>
@@ -101,8 +102,7 @@ std::vector<FaultCell> slow_fault_cells() {
 // ---- running ----
 
 std::vector<std::string> fault_job(const std::string& output, int epochs) {
-  std::vector<std::string> words = {TROUPE_PROGRAM, "run",
-                                    TROUPE_SOURCE_DIR "/examples/quickstart.json"};
+  std::vector<std::string> words = {TROUPE_PROGRAM, "run", quick_job().string()};
   for (const auto& setting :
        {"output=" + output, fmt::format("train.epochs={}", epochs),
         std::string("sample.batch_size=8"), std::string("log_every=1"),

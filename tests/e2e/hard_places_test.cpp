@@ -108,7 +108,7 @@ class SmallDisk {
 };
 
 TEST_F(HardPlaces, AFullDiskForCheckpointsIsToldAndTheRunGoesOn) {
-  const SmallDisk disk(output() + "/checkpoints", "256k");
+  const SmallDisk disk(output() + "/checkpoints", "64k");
   if (!disk.mounted()) {
     GTEST_SKIP() << "a small disk is a tmpfs, and mounting one needs root";
   }

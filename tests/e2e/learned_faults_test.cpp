@@ -2,6 +2,7 @@
 // run leaves.
 #include "tests/support/fault_cell.hpp"
 #include "tests/support/file_text.hpp"
+#include "tests/support/folded_cora.hpp"
 #include "tests/support/run_processes.hpp"
 #include "tests/support/scratch_folder.hpp"
 #include "tests/support/watched_run.hpp"
@@ -64,7 +65,7 @@ TEST(LearnedPredictions, AreThoseOfTheRunWithItsOwnRowsAlone) {
   const auto program = [&](const char* command, std::vector<std::string> more) {
     std::vector<std::string> words{TROUPE_PROGRAM,
                                    command,
-                                   TROUPE_SOURCE_DIR "/examples/quickstart.json",
+                                   testing::quick_job().string(),
                                    "--set",
                                    "output=" + out.string(),
                                    "--set",

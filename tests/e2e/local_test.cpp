@@ -1,6 +1,7 @@
 // `troupe run` with cluster.launch=local: real processes that find each other, and how they end.
 #include "tests/support/expect.hpp"
 #include "tests/support/file_text.hpp"
+#include "tests/support/folded_cora.hpp"
 #include "tests/support/process.hpp"
 #include "tests/support/scratch_folder.hpp"
 
@@ -47,7 +48,7 @@ class LocalRun : public ::testing::Test {
                                    const std::string& launch = "local") const {
     std::vector<std::string> words{TROUPE_PROGRAM,
                                    "run",
-                                   std::string(TROUPE_SOURCE_DIR) + "/examples/quickstart.json",
+                                   testing::quick_job().string(),
                                    "--set",
                                    "cluster.launch=" + launch,
                                    "--set",

@@ -1,6 +1,7 @@
 // Seeds from a file of the job (`dataset.seeds`), read by every process of a run and by the commands
 // that need none.
 #include "tests/support/expect.hpp"
+#include "tests/support/folded_cora.hpp"
 #include "tests/support/process.hpp"
 #include "tests/support/scratch_folder.hpp"
 
@@ -24,8 +25,7 @@ class OwnSeedsRun : public ::testing::Test {
   std::string ids() const { return (scratch_.path() / "ids.txt").string(); }
   testing::ProcessResult troupe(const std::string& command, const std::string& output,
                                 const std::vector<std::string>& more = {}) const {
-    std::vector<std::string> words{TROUPE_PROGRAM, command,
-                                   std::string(TROUPE_SOURCE_DIR) + "/examples/quickstart.json"};
+    std::vector<std::string> words{TROUPE_PROGRAM, command, testing::quick_job().string()};
     const auto set = [&](std::string value) {
       words.emplace_back("--set");
       words.push_back(std::move(value));

@@ -1,5 +1,6 @@
 // `train.precision` where the program finds no GPU: refused by what trains, taken by what does not.
 #include "tests/support/expect.hpp"
+#include "tests/support/folded_cora.hpp"
 #include "tests/support/process.hpp"
 #include "tests/support/scratch_folder.hpp"
 
@@ -20,8 +21,7 @@ class ProgramPrecision : public ::testing::Test {
                                 const Words& environment = {}) const {
     Words words{"/usr/bin/env", "CUDA_VISIBLE_DEVICES="};
     words.insert(words.end(), environment.begin(), environment.end());
-    words.insert(words.end(),
-                 {TROUPE_PROGRAM, command, TROUPE_SOURCE_DIR "/examples/quickstart.json"});
+    words.insert(words.end(), {TROUPE_PROGRAM, command, testing::quick_job().string()});
     words.insert(words.end(), {"--set", "output=" + path("out"), "--set", "train.epochs=1"});
     words.insert(words.end(), more.begin(), more.end());
     return testing::run_process(words, scratch_.path().string());

@@ -1,6 +1,7 @@
 #pragma once
 /// \file program_fixture.hpp
 /// Commands of the built program in a scratch folder, and their output files.
+#include "tests/support/folded_cora.hpp"
 #include "tests/support/process.hpp"
 #include "tests/support/scratch_folder.hpp"
 
@@ -32,6 +33,8 @@ class Program : public ::testing::Test {
   std::string example(const std::string& name) const {
     return std::string(TROUPE_SOURCE_DIR) + "/examples/" + name;
   }
+  /// The quickstart's job on fewer columns.
+  static std::string quick_job() { return testing::quick_job().string(); }
   std::string output() const { return folder() + "/out"; }
   nlohmann::json report() const {
     std::ifstream in(output() + "/report.json");

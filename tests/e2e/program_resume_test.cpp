@@ -18,9 +18,9 @@ using namespace std::chrono_literals;
 using nlohmann::json;
 
 TEST_F(Program, CtrlCStopsSoonAndSaysHowToGoOn) {
-  testing::Process run(command({"run", example("quickstart.json"), "--set", "output=" + output(),
-                                "--set", "train.epochs=100000"}),
-                       folder());
+  testing::Process run(
+      command({"run", quick_job(), "--set", "output=" + output(), "--set", "train.epochs=100000"}),
+      folder());
   ASSERT_TRUE(run.wait_for_output("epoch      3/100000", 60s));
   const auto began = std::chrono::steady_clock::now();
 
@@ -56,15 +56,15 @@ std::vector<json> metrics_of(const std::string& output) {
 
 TEST_F(Program, AnInterruptedRunGoesOnToTheBitsOfTheUndisturbedOne) {
   const auto job = [&](const std::string& name) {
-    return command({"run", example("quickstart.json"), "--set", "output=" + folder() + "/" + name,
-                    "--set", "train.epochs=12", "--set", "log_every=1"});
+    return command({"run", quick_job(), "--set", "output=" + folder() + "/" + name, "--set",
+                    "train.epochs=40", "--set", "log_every=1"});
   };
   ASSERT_EQ(testing::run_process(job("whole"), folder()).exit_code, 0);
   const auto whole = json::parse(std::ifstream(folder() + "/whole/report.json"));
   auto again = job("out");
   {
     testing::Process run(again, folder());
-    ASSERT_TRUE(run.wait_for_output("epoch  2/12", 60s));
+    ASSERT_TRUE(run.wait_for_output("epoch  2/40", 60s));
     run.signal(SIGTERM);
     ASSERT_EQ(run.wait().exit_code, 130);
   }
@@ -77,7 +77,46 @@ TEST_F(Program, AnInterruptedRunGoesOnToTheBitsOfTheUndisturbedOne) {
   EXPECT_EQ(report()["digests"], whole["digests"]);
   EXPECT_EQ(report()["scores"], whole["scores"]);
   EXPECT_TRUE(metrics_of(output()) == metrics_of(folder() + "/whole"));
-  EXPECT_EQ(metrics_of(output()).size(), 1U + 12U * 3U + 12U * 2U + 2U + 1U);
+  EXPECT_EQ(metrics_of(output()).size(), 1U + 40U * 3U + 40U * 2U + 2U + 1U);
+}
+
+/// Checkpoints of a run's output by step.
+std::map<std::uint64_t, std::filesystem::path> checkpoints_of(const std::string& output) {
+  std::map<std::uint64_t, std::filesystem::path> found;
+  for (const auto& entry : std::filesystem::directory_iterator(output + "/checkpoints")) {
+    found.emplace(std::stoull(entry.path().filename().string().substr(5)), entry.path());
+  }
+  return found;
+}
+
+/// A checkpoint of an epoch's last step is made before the epoch's evaluation, with which the resumed run begins.
+TEST_F(Program, ARunResumedBeforeAnEvaluationHasTheMetricsOfTheUndisturbedOne) {
+  const std::vector<std::string> arguments = {
+      "run",   quick_job(),   "--set", "output=" + output(),       "--set", "train.epochs=6",
+      "--set", "log_every=1", "--set", "checkpoint.every.steps=3", "--set", "checkpoint.keep=20"};
+  const auto undisturbed = troupe(arguments);
+  ASSERT_EQ(undisturbed.exit_code, 0) << undisturbed.err;
+  const auto whole = folder() + "/whole";
+  std::filesystem::rename(output(), whole);
+  const auto metrics = metrics_of(whole);
+  EXPECT_EQ(metrics.size(), 1U + 6U * 3U + 6U * 2U + 2U + 1U);
+  const auto steps = checkpoints_of(whole);
+  ASSERT_GE(steps.size(), 1U) << "one that is due while another is written is left out";
+  auto again = arguments;
+  again.emplace_back("--resume");
+
+  for (const auto& kept : steps) {
+    std::filesystem::remove_all(output());
+    std::filesystem::copy(whole, output(), std::filesystem::copy_options::recursive);
+    for (const auto& [step, path] : checkpoints_of(output())) {
+      if (step > kept.first) {
+        std::filesystem::remove_all(path);
+      }
+    }
+    const auto resumed = troupe(again);
+    ASSERT_EQ(resumed.exit_code, 0) << resumed.err;
+    EXPECT_TRUE(metrics_of(output()) == metrics) << "after step " << kept.first;
+  }
 }
 
 /// What of a report does not depend on the time it took, as pointers and values.
@@ -101,7 +140,7 @@ std::map<std::string, json> lasting(json report) {
 }
 
 TEST_F(Program, AResumedRunReportsWhatTheUndisturbedOneDoes) {
-  const std::vector<std::string> arguments = {"run",   example("quickstart.json"),
+  const std::vector<std::string> arguments = {"run",   quick_job(),
                                               "--set", "output=" + output(),
                                               "--set", "train.epochs=60",
                                               "--set", "eval.every=10",
@@ -116,12 +155,11 @@ TEST_F(Program, AResumedRunReportsWhatTheUndisturbedOneDoes) {
   }
   EXPECT_EQ(right["best_epoch"], best);
   std::vector<std::uint64_t> steps;
-  const auto folder = std::filesystem::path(output()) / "checkpoints";
-  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
-    steps.push_back(std::stoull(entry.path().filename().string().substr(5)));
+  for (const auto& [step, path] : checkpoints_of(output())) {
+    steps.push_back(step);
   }
-  std::ranges::sort(steps);
   ASSERT_GE(steps.size(), 2U);
+  const auto folder = std::filesystem::path(output()) / "checkpoints";
 
   // After epoch 22, which is not evaluated, and after epoch 11, which is.
   for (const std::size_t kept : {2U, 1U}) {
@@ -142,15 +180,14 @@ TEST_F(Program, AResumedRunReportsWhatTheUndisturbedOneDoes) {
 }
 
 TEST_F(Program, AKilledRunGoesOnAndATornCheckpointIsSkippedByName) {
-  auto job = command({"run", example("quickstart.json"), "--set", "output=" + output(), "--set",
-                      "train.epochs=12", "--set", "checkpoint.every.steps=1", "--set",
-                      "checkpoint.keep=3"});
+  auto job = command({"run", quick_job(), "--set", "output=" + output(), "--set", "train.epochs=40",
+                      "--set", "checkpoint.every.steps=1", "--set", "checkpoint.keep=3"});
   ASSERT_EQ(testing::run_process(job, folder()).exit_code, 0);
   const auto digests = report()["digests"];
   std::filesystem::remove_all(output());
   {
     testing::Process run(job, folder());
-    ASSERT_TRUE(run.wait_for_output("epoch  4/12", 60s));
+    ASSERT_TRUE(run.wait_for_output("epoch  4/40", 60s));
     run.signal(SIGKILL);
     run.wait();
   }
@@ -180,8 +217,8 @@ TEST_F(Program, AKilledRunGoesOnAndATornCheckpointIsSkippedByName) {
 TEST_F(Program, ResumingIsRefusedWithoutACheckpointOrWithAnotherJob) {
   const auto run = [&](const std::vector<std::string>& more) {
     std::vector<std::string> arguments = {
-        "run",   example("quickstart.json"), "--set", "output=" + output(),
-        "--set", "train.epochs=2",           "--set", "checkpoint.every.epochs=1"};
+        "run",   quick_job(),      "--set", "output=" + output(),
+        "--set", "train.epochs=2", "--set", "checkpoint.every.epochs=1"};
     arguments.insert(arguments.end(), more.begin(), more.end());
     return troupe(arguments);
   };

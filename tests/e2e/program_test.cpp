@@ -55,9 +55,9 @@ TEST_F(Program, QuickstartTrainsToTheAccuracyOfItsRecipe) {
 TEST_F(Program, AMappedStoreIsNotCopiedAndChangesNothing) {
   const auto digest_with = [&](const char* memory, const char* launch, bool copied) {
     const auto run =
-        troupe({"run", example("quickstart.json"), "--set", "output=" + output(), "--set",
-                "train.epochs=1", "--overwrite", "--set", std::string("dataset.memory=") + memory,
-                "--set", std::string("cluster.launch=") + launch});
+        troupe({"run", quick_job(), "--set", "output=" + output(), "--set", "train.epochs=1",
+                "--overwrite", "--set", std::string("dataset.memory=") + memory, "--set",
+                std::string("cluster.launch=") + launch});
     EXPECT_EQ(run.exit_code, 0) << run.err;
     const auto r = report();
     EXPECT_EQ(r["store_copied_bytes"] > 0, copied) << memory << ", " << launch;
@@ -71,7 +71,7 @@ TEST_F(Program, AMappedStoreIsNotCopiedAndChangesNothing) {
 
 TEST_F(Program, PreparedStoresAreReused) {
   const std::vector<std::string> arguments = {
-      "run", example("quickstart.json"), "--set", "output=" + output(), "--set", "train.epochs=1"};
+      "run", quick_job(), "--set", "output=" + output(), "--set", "train.epochs=1"};
   const auto first = troupe(arguments);
   auto again = arguments;
   again.emplace_back("--overwrite");
@@ -96,8 +96,8 @@ TEST_F(Program, AFolderWithADocumentIsImportedAgainWhereAnArrayOfItChanged) {
     "splits": {"": {"train": {"n": "train.npy"}}}})");
   const auto run_with = [&](float first) {
     testing::save_npy<float>(data / "rows" / "x.npy", {3, 1}, {first, 2, 3});
-    return troupe({"run", example("quickstart.json"), "--overwrite", "--set", "output=" + output(),
-                   "--set", "train.epochs=1", "--set", "dataset.path=" + data.string()});
+    return troupe({"run", quick_job(), "--overwrite", "--set", "output=" + output(), "--set",
+                   "train.epochs=1", "--set", "dataset.path=" + data.string()});
   };
   const auto first = run_with(1);
   EXPECT_EQ(first.exit_code, 0) << first.err;
@@ -112,7 +112,7 @@ TEST_F(Program, AFolderWithADocumentIsImportedAgainWhereAnArrayOfItChanged) {
 
 TEST_F(Program, AFinishedRunIsNotReplacedUnlessAsked) {
   const std::vector<std::string> arguments = {
-      "run", example("quickstart.json"), "--set", "output=" + output(), "--set", "train.epochs=1"};
+      "run", quick_job(), "--set", "output=" + output(), "--set", "train.epochs=1"};
   ASSERT_EQ(troupe(arguments).exit_code, 0);
   const auto model = std::filesystem::path(output()) / "model.safetensors";
   const auto written = std::filesystem::last_write_time(model);
@@ -134,7 +134,7 @@ TEST_F(Program, AFinishedRunIsNotReplacedUnlessAsked) {
 }
 
 TEST_F(Program, RunsIntoTheDefaultOutputStandBesideEachOtherAndShareTheStore) {
-  const auto words = command_there({"run", example("quickstart.json"), "--set", "train.epochs=1"});
+  const auto words = command_there({"run", quick_job(), "--set", "train.epochs=1"});
   const auto first = testing::run_process(words, folder());
   const auto second = testing::run_process(words, folder());
 
@@ -150,8 +150,7 @@ TEST_F(Program, RunsIntoTheDefaultOutputStandBesideEachOtherAndShareTheStore) {
 }
 
 TEST_F(Program, TheNewestUnfinishedRunIsResumedByDefault) {
-  const auto arguments =
-      command_there({"run", example("quickstart.json"), "--set", "train.epochs=40"});
+  const auto arguments = command_there({"run", quick_job(), "--set", "train.epochs=40"});
   ASSERT_EQ(testing::run_process(arguments, folder()).exit_code, 0);
   {
     testing::Process run(arguments, folder());
@@ -171,9 +170,8 @@ TEST_F(Program, TheNewestUnfinishedRunIsResumedByDefault) {
 }
 
 TEST_F(Program, OnlyOneRunAtATimeWritesToAnOutput) {
-  const std::vector<std::string> arguments = {"run",   example("quickstart.json"),
-                                              "--set", "output=" + output(),
-                                              "--set", "train.epochs=100000"};
+  const std::vector<std::string> arguments = {
+      "run", quick_job(), "--set", "output=" + output(), "--set", "train.epochs=100000"};
   testing::Process run(command(arguments), folder());
   ASSERT_TRUE(run.wait_for_output("epoch      1/100000", 60s));
 
@@ -187,8 +185,8 @@ TEST_F(Program, OnlyOneRunAtATimeWritesToAnOutput) {
 }
 
 TEST_F(Program, ReportAndMetricsNameTheRunAndEveryEvaluation) {
-  const auto run = troupe({"run", example("quickstart.json"), "--set", "output=" + output(),
-                           "--set", "train.epochs=5", "--set", "eval.every=2"});
+  const auto run = troupe({"run", quick_job(), "--set", "output=" + output(), "--set",
+                           "train.epochs=5", "--set", "eval.every=2"});
 
   ASSERT_EQ(run.exit_code, 0) << run.err;
   const auto r = report();
@@ -220,8 +218,8 @@ TEST_F(Program, ReportAndMetricsNameTheRunAndEveryEvaluation) {
 }
 
 TEST_F(Program, JsonProgressIsOneObjectPerLine) {
-  const auto run = troupe({"run", example("quickstart.json"), "--log", "json", "--set",
-                           "output=" + output(), "--set", "train.epochs=3"});
+  const auto run = troupe({"run", quick_job(), "--log", "json", "--set", "output=" + output(),
+                           "--set", "train.epochs=3"});
 
   ASSERT_EQ(run.exit_code, 0) << run.err;
   std::istringstream lines(run.out);
@@ -276,7 +274,7 @@ TEST_F(Program, MisspeltWordsOfTheCommandLineGetTheNearestName) {
   expect({"rnu", "job.json"}, "troupe: expected a command, found rnu; did you mean run?");
   expect({"generate", "rmta"},
          "troupe generate: expected a command, found rmta; did you mean rmat?");
-  expect({"run", example("quickstart.json"), "--resme"},
+  expect({"run", quick_job(), "--resme"},
          "troupe run: expected an option, found --resme; did you mean --resume?");
   expect({"partition", "a", "b", "--methd=x"}, "did you mean --method?");
   expect({"partition", "a", "b", "--method", "metsi"}, "metis");
@@ -287,8 +285,7 @@ TEST_F(Program, WhatIsCheapIsCheckedBeforeDataAreImported) {
   const auto expect = [&](int code, const std::vector<std::string>& words,
                           const std::string& text) {
     auto arguments = words;
-    arguments.insert(arguments.begin() + 1,
-                     {example("quickstart.json"), "--set", "output=" + output()});
+    arguments.insert(arguments.begin() + 1, {quick_job(), "--set", "output=" + output()});
     const auto result = troupe(arguments);
     EXPECT_EQ(result.exit_code, code) << result.err;
     EXPECT_NE(result.err.find(text), std::string::npos) << result.err;
@@ -308,8 +305,8 @@ TEST_F(Program, WhatIsCheapIsCheckedBeforeDataAreImported) {
 }
 
 TEST_F(Program, MorePartsThanNodesAreRefused) {
-  const auto run = troupe({"run", example("quickstart.json"), "--set", "output=" + output(),
-                           "--set", "partition.parts=2709"});
+  const auto run =
+      troupe({"run", quick_job(), "--set", "output=" + output(), "--set", "partition.parts=2709"});
 
   EXPECT_EQ(run.exit_code, 2) << run.err;
   EXPECT_NE(run.err.find("2708"), std::string::npos) << run.err;

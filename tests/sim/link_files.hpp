@@ -1,10 +1,8 @@
 #pragma once
 /// \file link_files.hpp
 /// Files of links of Cora for jobs that learn links.
-#include "runtime/base/files.hpp"
-#include "runtime/graph/npy.hpp"
-#include "tests/support/expect.hpp"
 #include "tests/support/npy_reader.hpp"
+#include "tests/support/npy_writer.hpp"
 
 #include <array>
 #include <cstdint>
@@ -15,22 +13,6 @@
 #include <vector>
 
 namespace troupe::testing {
-
-inline void write_numbers(const std::filesystem::path& file, std::uint64_t cols,
-                          const std::vector<std::int64_t>& values) {
-  const std::array<std::uint64_t, 2> shape{values.size() / cols, cols};
-  const auto header = npy_header({'i', 8}, shape);
-  const std::array pieces{std::as_bytes(std::span(header)), std::as_bytes(std::span(values))};
-  ASSERT_OK(write_new_file(file, pieces));
-}
-
-inline void write_column(const std::filesystem::path& file,
-                         const std::vector<std::int64_t>& values) {
-  const std::array<std::uint64_t, 1> shape{values.size()};
-  const auto header = npy_header({'i', 8}, shape);
-  const std::array pieces{std::as_bytes(std::span(header)), std::as_bytes(std::span(values))};
-  ASSERT_OK(write_new_file(file, pieces));
-}
 
 /// Every eighteenth edge as a link to train on, 120 others to validate and to test.
 /// \returns keys of a job that uses them

@@ -2,6 +2,7 @@
 #include "runtime/base/files.hpp"
 #include "runtime/graph/npy.hpp"
 #include "tests/sim/session_support.hpp"
+#include "tests/support/folded_cora.hpp"
 #include "tests/support/npy_reader.hpp"
 
 #include <array>

@@ -9,6 +9,7 @@
 #include "tests/sim/random_settings.hpp"
 #include "tests/sim/sim_support.hpp"
 #include "tests/support/expect.hpp"
+#include "tests/support/folded_cora.hpp"
 
 #include <algorithm>
 #include <array>

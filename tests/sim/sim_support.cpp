@@ -2,67 +2,17 @@
 
 #include "launcher/prepare_store.hpp"
 #include "launcher/read_job.hpp"
-#include "runtime/base/files.hpp"
 #include "runtime/job/job_file.hpp"
 #include "runtime/run/checkpoint.hpp"
-#include "tests/sim/link_files.hpp"
 #include "tests/support/expect.hpp"
-#include "tests/support/npy_reader.hpp"
+#include "tests/support/folded_cora.hpp"
 #include "tests/support/scratch_folder.hpp"
 
-#include <array>
-#include <cstdint>
 #include <fmt/format.h>
 #include <memory>
-#include <set>
-#include <span>
 #include <utility>
 
 namespace troupe::testing {
-
-namespace {
-
-constexpr std::int64_t folded_columns = 64;
-
-/// Puts the words of `source` into `target`, folded.
-void write_folded_words(const std::filesystem::path& source, const std::filesystem::path& target) {
-  const auto starts = read_npy(source / "x_indptr.npy").as<std::int64_t>();
-  const auto words = read_npy(source / "x_indices.npy").as<std::int64_t>();
-  std::vector<std::int64_t> folded_starts{0};
-  std::vector<std::int64_t> folded;
-  for (std::size_t node = 0; node + 1 < starts.size(); ++node) {
-    std::set<std::int64_t> columns;
-    for (auto i = starts[node]; i < starts[node + 1]; ++i) {
-      columns.insert(words[static_cast<std::size_t>(i)] % folded_columns);
-    }
-    folded.insert(folded.end(), columns.begin(), columns.end());
-    folded_starts.push_back(static_cast<std::int64_t>(folded.size()));
-  }
-  write_column(target / "x_indptr.npy", folded_starts);
-  write_column(target / "x_indices.npy", folded);
-  const auto text = fmt::format(R"({{"name": "cora", "num_nodes": {}, "num_features": {}}})",
-                                folded_starts.size() - 1, folded_columns);
-  const std::array pieces{std::as_bytes(std::span(text))};
-  ASSERT_OK(write_new_file(target / "meta.json", pieces));
-}
-
-}  // namespace
-
-const std::filesystem::path& folded_cora() {
-  static const ScratchFolder folder;
-  static const std::filesystem::path made = [] {
-    const auto source = std::filesystem::path(TROUPE_SOURCE_DIR) / "examples" / "data" / "cora";
-    const auto target = folder.path() / "cora";
-    std::filesystem::create_directory(target);
-    for (const char* name :
-         {"edge_index.npy", "y.npy", "train_idx.npy", "val_idx.npy", "test_idx.npy"}) {
-      std::filesystem::copy(source / name, target);
-    }
-    write_folded_words(source, target);
-    return target;
-  }();
-  return made;
-}
 
 Result<Job> cora_job(const std::filesystem::path& output, std::vector<std::string> overrides) {
   const auto text = fmt::format(R"({{

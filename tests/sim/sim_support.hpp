@@ -12,11 +12,6 @@
 
 namespace troupe::testing {
 
-/// Cora with its 1,433 words folded into 64 columns, word w into column w mod 64: the same graph, roles and labels, and a run
-/// takes a fraction of the time, most of which goes into columns otherwise. Made once per process.
-/// \returns the folder of its arrays
-const std::filesystem::path& folded_cora();
-
 /// Setting of a job for all columns, which devices need more memory for.
 inline constexpr const char* whole_cora = "dataset.path=data/cora";
 
