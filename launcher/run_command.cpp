@@ -8,6 +8,7 @@
 #include "launcher/report.hpp"
 #include "launcher/run_checkpoints.hpp"
 #include "launcher/seconds.hpp"
+#include "launcher/training_watch.hpp"
 #include "runtime/graph/store_watch.hpp"
 #include "runtime/run/metrics_log.hpp"
 #include "runtime/run/outputs.hpp"
@@ -61,102 +62,6 @@ void print_outcome(const Report& report, const Job& job) {
   std::printf("%.1f s, report in %s\n", report.run_seconds,
               (job.output / "report.json").string().c_str());
 }
-
-/// What a run tells while it runs. Shared with the actors, which may outlive the wait by a moment.
-struct TrainingWatch {
-  EndOrSignal<Result<RunResult>> end;
-  std::unique_ptr<Progress> progress;
-  std::mutex mutex;
-  std::optional<MetricsLog> metrics;
-  std::vector<EpochRecord> epochs;  ///< so far, for the report of a run that did not end well
-  std::vector<std::string> notes;   ///< losses and what was done about them
-  std::string last_checkpoint;      ///< its folder
-  std::vector<FileInfo> rows;       ///< files of learned rows that were written
-  StepTimes step_times;             ///< of rank 0
-  std::uint64_t global_step = 0;    ///< of rank 0, as last told, or where the run goes on
-  std::uint64_t log_every = 0;      ///< steps between their lines in the log; 0: none
-
-  void epoch(const EpochRecord& record) {
-    progress->epoch(record);
-    const std::lock_guard guard(mutex);
-    if (record.epoch < epochs.size()) {  // a roll-back repeats some
-      epochs.resize(record.epoch);
-      rewind({global_step, record.epoch});
-    }
-    epochs.push_back(record);
-    if (metrics && record.valid) {
-      tell(metrics->eval({.epoch = record.epoch,
-                          .last = false,
-                          .role = "valid",
-                          .seconds = record.eval_seconds,
-                          .scores = *record.valid}));
-    }
-    if (metrics) {
-      tell(metrics->epoch(record));
-    }
-  }
-  void step(const StepReport& report) {
-    const std::lock_guard guard(mutex);
-    if (!progress) {
-      return;
-    }
-    progress->step(report);
-    if (raw(report.rank) != 0) {
-      return;
-    }
-    step_times.add(report.seconds);
-    if (!metrics) {
-      return;
-    }
-    if (report.global_step <= global_step) {
-      rewind({report.global_step - 1, report.epoch});
-    }
-    global_step = report.global_step;
-    if (log_every > 0 && report.step % log_every == 0) {
-      tell(metrics->step(report));
-    }
-  }
-  void infer(const InferenceReport& report) {
-    const std::lock_guard guard(mutex);
-    if (progress) {
-      progress->infer(report);
-    }
-  }
-  void rewind(const MetricsPoint& to) {
-    if (metrics) {
-      tell(metrics->rewind(to));
-    }
-  }
-  void scores(const RunRecord& record) {
-    const std::tuple<const char*, const std::optional<Scores>&, double> roles[] = {
-        {"valid", record.valid, record.valid_seconds}, {"test", record.test, record.test_seconds}};
-    for (const auto& [role, scores, seconds] : roles) {
-      if (metrics && scores) {
-        tell(metrics->eval({.epoch = record.best_epoch.value_or(0),
-                            .last = true,
-                            .role = role,
-                            .seconds = seconds,
-                            .scores = *scores}));
-      }
-    }
-  }
-  void note(const std::string& text) {
-    const std::lock_guard guard(mutex);
-    if (progress) {
-      progress->note(text);
-    } else {
-      std::fprintf(stderr, "troupe: %s\n", text.c_str());
-    }
-    notes.push_back(text);
-  }
-  /// A log that cannot be written does not end a run; it is told once.
-  void tell(const Status& written) {
-    if (!written) {
-      progress->note(written.error().what());
-      metrics.reset();
-    }
-  }
-};
 
 /// The trained model, and what it makes of the test seeds.
 /// \param rows  files of learned rows
@@ -252,6 +157,7 @@ void show_progress(TrainingWatch& watch, const Cluster& cluster, const Job& job,
                         .log_every = job.log_every});
   const std::lock_guard guard(watch.mutex);
   watch.progress = std::move(progress);
+  watch.steps_per_epoch = cluster.steps_per_epoch();
 }
 
 /// Ends the run when the store is no longer the same.
@@ -341,6 +247,7 @@ ExitCode run_cluster(const Job& job, const PartitionedStore& store, Report& repo
   cluster->reset();
   {
     const std::lock_guard guard(watch->mutex);
+    watch->add_epochs(true);
     watch->progress.reset();
   }
   if (tracer) {

@@ -1,0 +1,63 @@
+#pragma once
+/// \file training_watch.hpp
+/// What a run of trainers tells while it runs: lines of progress, `metrics.jsonl`, and what its report needs of them.
+#include "launcher/director_options.hpp"
+#include "launcher/end_or_signal.hpp"
+#include "launcher/progress.hpp"
+#include "runtime/base/result.hpp"
+#include "runtime/graph/graph_info.hpp"
+#include "runtime/run/inference_progress.hpp"
+#include "runtime/run/metrics_log.hpp"
+#include "runtime/run/run_record.hpp"
+#include "runtime/run/step_report.hpp"
+#include "runtime/run/step_times.hpp"
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace troupe {
+
+/// Shared with the actors, which may outlive the wait by a moment.
+/// Threads: epoch(), step(), infer() and note() on any; the others where `mutex` is held
+struct TrainingWatch {
+  EndOrSignal<Result<RunResult>> end;
+  std::unique_ptr<Progress> progress;
+  std::mutex mutex;
+  std::optional<MetricsLog> metrics;
+  std::vector<EpochRecord> epochs;    ///< so far, for the report of a run that did not end well
+  std::vector<std::string> notes;     ///< losses and what was done about them
+  std::string last_checkpoint;        ///< its folder
+  std::vector<FileInfo> rows;         ///< files of learned rows that were written
+  StepTimes step_times;               ///< of rank 0
+  std::uint64_t global_step = 0;      ///< of rank 0, as last told, or where the run goes on
+  std::uint64_t log_every = 0;        ///< steps between their lines in the log; 0: none
+  std::uint64_t steps_per_epoch = 0;  ///< of one rank
+
+  /// An epoch is over. Where processes report their steps over other actors than their epochs, it is kept back until rank 0's
+  /// last step of it is told.
+  void epoch(const EpochRecord& record);
+  void step(const StepReport& report);
+  void infer(const InferenceReport& report);
+  void note(const std::string& text);
+
+  /// \param all  also epochs whose steps are not told
+  void add_epochs(bool all = false);
+  /// Scores of the last evaluation.
+  void scores(const RunRecord& record);
+
+ private:
+  void add(const EpochRecord& record);
+  void rewind(const MetricsPoint& to);
+  void print(const std::string& text);
+  /// A log that cannot be written does not end a run; it is told once.
+  void tell(const Status& written);
+
+  std::deque<EpochRecord> early_;
+};
+
+}  // namespace troupe
