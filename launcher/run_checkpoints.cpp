@@ -37,6 +37,10 @@ Result<std::shared_ptr<const Checkpoint>> find_checkpoint(const CheckpointedJob&
   for (const auto& [name, why] : skipped) {
     std::fprintf(stderr, "troupe: skipped checkpoint %s: %s\n", name.c_str(), why.what().c_str());
   }
+  if (!found && found.error().code() == Errc::not_found) {
+    return Error(Errc::not_found,
+                 fmt::format("{}\ntry: the same command without --resume", found.error().what()));
+  }
   if (!found) {
     return std::move(found).error();
   }

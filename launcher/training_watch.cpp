@@ -1,33 +1,42 @@
 #include "launcher/training_watch.hpp"
 
+#include <algorithm>
 #include <cstdio>
 #include <tuple>
+#include <utility>
 
 namespace troupe {
 
 void TrainingWatch::epoch(const EpochRecord& record) {
   const std::lock_guard guard(mutex);
-  early_.push_back(record);
+  std::erase_if(early_, [&](const Early& epoch) { return epoch.record.epoch >= record.epoch; });
+  early_.push_back({record});
   add_epochs();
 }
 
 void TrainingWatch::add_epochs(bool all) {
   while (!early_.empty() &&
-         (all || (early_.front().epoch + std::uint64_t{1}) * steps_per_epoch <= global_step)) {
+         (all ||
+          (early_.front().record.epoch + std::uint64_t{1}) * steps_per_epoch <= told.global_step)) {
     add(early_.front());
     early_.pop_front();
   }
 }
 
-void TrainingWatch::add(const EpochRecord& record) {
-  if (progress) {
+void TrainingWatch::add(const Early& epoch) {
+  const auto& record = epoch.record;
+  if (progress && !epoch.printed) {
     progress->epoch(record);
   }
-  if (record.epoch < epochs.size()) {  // a roll-back repeats some
-    epochs.resize(record.epoch);
-    rewind({global_step, record.epoch});
-  }
+  epochs.resize(std::min<std::size_t>(record.epoch, epochs.size()));  // a roll-back repeats some
   epochs.push_back(record);
+  if (record.epoch >= told.epochs) {
+    told.epochs = record.epoch + 1;
+    write(record);
+  }
+}
+
+void TrainingWatch::write(const EpochRecord& record) {
   if (metrics && record.valid) {
     tell(metrics->eval({.epoch = record.epoch,
                         .last = false,
@@ -50,10 +59,10 @@ void TrainingWatch::step(const StepReport& report) {
     return;
   }
   step_times.add(report.seconds);
-  if (report.global_step <= global_step) {
-    rewind({report.global_step - 1, report.epoch});
+  if (report.global_step <= told.global_step) {
+    go_back({report.global_step - 1, report.epoch});
   }
-  global_step = report.global_step;
+  told.global_step = report.global_step;
   if (metrics && log_every > 0 && report.step % log_every == 0) {
     tell(metrics->step(report));
   }
@@ -95,7 +104,13 @@ void TrainingWatch::scores(const RunRecord& record) {
   }
 }
 
-void TrainingWatch::rewind(const MetricsPoint& to) {
+void TrainingWatch::go_back(const MetricsPoint& to) {
+  // An epoch may be over again, and told, before its steps are told again: it stays, whichever it is, until another one comes.
+  while (epochs.size() > to.epochs) {
+    early_.push_front({std::move(epochs.back()), true});
+    epochs.pop_back();
+  }
+  told = {to.global_step, std::min(to.epochs, told.epochs)};
   if (metrics) {
     tell(metrics->rewind(to));
   }

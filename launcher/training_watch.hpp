@@ -34,7 +34,7 @@ struct TrainingWatch {
   std::string last_checkpoint;        ///< its folder
   std::vector<FileInfo> rows;         ///< files of learned rows that were written
   StepTimes step_times;               ///< of rank 0
-  std::uint64_t global_step = 0;      ///< of rank 0, as last told, or where the run goes on
+  MetricsPoint told;                  ///< of rank 0, or where the run goes on: what the log has
   std::uint64_t log_every = 0;        ///< steps between their lines in the log; 0: none
   std::uint64_t steps_per_epoch = 0;  ///< of one rank
 
@@ -51,13 +51,20 @@ struct TrainingWatch {
   void scores(const RunRecord& record);
 
  private:
-  void add(const EpochRecord& record);
-  void rewind(const MetricsPoint& to);
+  struct Early {
+    EpochRecord record;
+    bool printed = false;
+  };
+  void add(const Early& epoch);
+  void write(const EpochRecord& record);
+  /// Takes back what was told past a point, to which the ranks went back.
+  void go_back(const MetricsPoint& to);
   void print(const std::string& text);
   /// A log that cannot be written does not end a run; it is told once.
   void tell(const Status& written);
 
-  std::deque<EpochRecord> early_;
+  std::deque<Early>
+      early_;  ///< Epochs in order whose last step is not told, or not again after a roll-back
 };
 
 }  // namespace troupe

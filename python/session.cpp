@@ -119,7 +119,7 @@ py::dict links_of(const LinkList& list) {
                                                          : py::cast(take(std::move(types))));
 }
 
-py::dict links(const Handle& handle, const std::string& role) {
+py::dict role_links(const Handle& handle, const std::string& role) {
   return links_of(value_of(handle.get().links(role)));
 }
 
@@ -480,7 +480,7 @@ void bind_facts(Binding& type) {
       .def_property_readonly("digest", [](const Handle& h) { return to_string(h.get().digest()); })
       .def("graph", &graph)
       .def("seeds", &seeds)
-      .def("links", &links)
+      .def("links", &role_links)
       .def("edges", &edges)
       .def("find_nodes", &find_nodes)
       .def("split_nodes", &split_nodes)

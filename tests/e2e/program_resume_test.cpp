@@ -1,6 +1,7 @@
 // Resume of interrupted and killed runs.
 #include "tests/e2e/program_fixture.hpp"
 #include "tests/support/expect.hpp"
+#include "tests/support/run_outputs.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -36,24 +37,6 @@ TEST_F(Program, CtrlCStopsSoonAndSaysHowToGoOn) {
   EXPECT_EQ(report()["status"], "interrupted");
 }
 
-/// The metrics of a run without times and amounts of work, which of an interrupted epoch count only
-/// what was done since.
-std::vector<json> metrics_of(const std::string& output) {
-  std::vector<json> lines;
-  std::ifstream in(output + "/metrics.jsonl");
-  for (std::string line; std::getline(in, line);) {
-    auto value = json::parse(line, nullptr, false);
-    std::erase_if(*value.get_ptr<json::object_t*>(), [](const auto& entry) {
-      static const std::set<std::string> results = {"kind",     "epoch", "step", "global_step",
-                                                    "loss",     "lr",    "best", "valid",
-                                                    "accuracy", "last",  "role", "world"};
-      return !results.contains(entry.first);
-    });
-    lines.push_back(std::move(value));
-  }
-  return lines;
-}
-
 TEST_F(Program, AnInterruptedRunGoesOnToTheBitsOfTheUndisturbedOne) {
   const auto job = [&](const std::string& name) {
     return command({"run", quick_job(), "--set", "output=" + folder() + "/" + name, "--set",
@@ -76,17 +59,8 @@ TEST_F(Program, AnInterruptedRunGoesOnToTheBitsOfTheUndisturbedOne) {
   EXPECT_NE(rest.out.find("resuming from"), std::string::npos) << rest.out;
   EXPECT_EQ(report()["digests"], whole["digests"]);
   EXPECT_EQ(report()["scores"], whole["scores"]);
-  EXPECT_TRUE(metrics_of(output()) == metrics_of(folder() + "/whole"));
-  EXPECT_EQ(metrics_of(output()).size(), 1U + 40U * 3U + 40U * 2U + 2U + 1U);
-}
-
-/// Checkpoints of a run's output by step.
-std::map<std::uint64_t, std::filesystem::path> checkpoints_of(const std::string& output) {
-  std::map<std::uint64_t, std::filesystem::path> found;
-  for (const auto& entry : std::filesystem::directory_iterator(output + "/checkpoints")) {
-    found.emplace(std::stoull(entry.path().filename().string().substr(5)), entry.path());
-  }
-  return found;
+  EXPECT_TRUE(testing::metrics_of(output()) == testing::metrics_of(folder() + "/whole"));
+  EXPECT_EQ(testing::metrics_of(output()).size(), 1U + 40U * 3U + 40U * 2U + 2U + 1U);
 }
 
 /// A checkpoint of an epoch's last step is made before the epoch's evaluation, with which the resumed run begins.
@@ -98,9 +72,9 @@ TEST_F(Program, ARunResumedBeforeAnEvaluationHasTheMetricsOfTheUndisturbedOne) {
   ASSERT_EQ(undisturbed.exit_code, 0) << undisturbed.err;
   const auto whole = folder() + "/whole";
   std::filesystem::rename(output(), whole);
-  const auto metrics = metrics_of(whole);
+  const auto metrics = testing::metrics_of(whole);
   EXPECT_EQ(metrics.size(), 1U + 6U * 3U + 6U * 2U + 2U + 1U);
-  const auto steps = checkpoints_of(whole);
+  const auto steps = testing::checkpoints_of(whole);
   ASSERT_GE(steps.size(), 1U) << "one that is due while another is written is left out";
   auto again = arguments;
   again.emplace_back("--resume");
@@ -108,14 +82,14 @@ TEST_F(Program, ARunResumedBeforeAnEvaluationHasTheMetricsOfTheUndisturbedOne) {
   for (const auto& kept : steps) {
     std::filesystem::remove_all(output());
     std::filesystem::copy(whole, output(), std::filesystem::copy_options::recursive);
-    for (const auto& [step, path] : checkpoints_of(output())) {
+    for (const auto& [step, path] : testing::checkpoints_of(output())) {
       if (step > kept.first) {
         std::filesystem::remove_all(path);
       }
     }
     const auto resumed = troupe(again);
     ASSERT_EQ(resumed.exit_code, 0) << resumed.err;
-    EXPECT_TRUE(metrics_of(output()) == metrics) << "after step " << kept.first;
+    EXPECT_TRUE(testing::metrics_of(output()) == metrics) << "after step " << kept.first;
   }
 }
 
@@ -155,7 +129,7 @@ TEST_F(Program, AResumedRunReportsWhatTheUndisturbedOneDoes) {
   }
   EXPECT_EQ(right["best_epoch"], best);
   std::vector<std::uint64_t> steps;
-  for (const auto& [step, path] : checkpoints_of(output())) {
+  for (const auto& [step, path] : testing::checkpoints_of(output())) {
     steps.push_back(step);
   }
   ASSERT_GE(steps.size(), 2U);
@@ -227,7 +201,11 @@ TEST_F(Program, ResumingIsRefusedWithoutACheckpointOrWithAnotherJob) {
   const auto other = run({"--resume", "--set", "seed=77"});
 
   EXPECT_EQ(nothing.exit_code, 3) << nothing.out;
-  EXPECT_NE(nothing.err.find("checkpoint"), std::string::npos) << nothing.err;
+  EXPECT_NE(
+      nothing.err.find("expected a checkpoint that is whole, found none\ntry: the same command "
+                       "without --resume"),
+      std::string::npos)
+      << nothing.err;
   EXPECT_EQ(other.exit_code, 3) << other.out;
   EXPECT_NE(other.err.find("/seed: was 1, is 77"), std::string::npos) << other.err;
 }

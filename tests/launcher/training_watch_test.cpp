@@ -30,7 +30,7 @@ class TrainingWatches : public ::testing::Test {
   void open(const MetricsPoint& from) {
     ASSERT_OK_AND_ASSIGN(auto log, MetricsLog::open(file_, from));
     watch_.metrics.emplace(std::move(log));
-    watch_.global_step = from.global_step;
+    watch_.told = from;
   }
   void tell_step(std::uint64_t global_step) {
     const auto done = global_step - 1;
@@ -128,6 +128,42 @@ TEST_F(TrainingWatches, WhatARollBackRepeatsReplacesWhatWasTold) {
   EXPECT_EQ(watch_.epochs.size(), 2U);
 }
 
+TEST_F(TrainingWatches, AnEpochThatIsOverAgainBeforeItsStepsAreToldAgainStays) {
+  for (const std::uint64_t step : {1U, 2U}) {
+    tell_step(step);
+  }
+  tell_epoch(0);
+  tell_step(3);
+  tell_step(4);  // and the ranks go back to step 3 before the epoch is over
+
+  tell_epoch(1);  // after step 4 was made again
+  tell_step(4);
+  tell_step(5);
+
+  EXPECT_EQ(lines(), "s1 s2 v1 e1 s3 s4 v2 e2 s5 ");
+  EXPECT_EQ(watch_.epochs.size(), 2U);
+}
+
+TEST_F(TrainingWatches, AnEpochThatARollBackRepeatsMayBeToldAfterLaterSteps) {
+  for (const std::uint64_t step : {1U, 2U}) {
+    tell_step(step);
+  }
+  tell_epoch(0);
+  tell_step(3);
+  tell_step(4);
+  tell_epoch(1);
+
+  tell_step(2);  // from a checkpoint of step 1
+  tell_step(3);
+  EXPECT_EQ(lines(), "s1 s2 v1 e1 s3 ");
+  tell_epoch(0);  // over another actor than the step after it
+  tell_step(4);
+  tell_epoch(1);
+
+  EXPECT_EQ(lines(), "s1 s2 v1 e1 s3 s4 v2 e2 ");
+  EXPECT_EQ(watch_.epochs.size(), 2U);
+}
+
 TEST_F(TrainingWatches, AnEvaluationThatARollBackRepeatsReplacesTheFirst) {
   tell_step(1);
   tell_step(2);
@@ -135,7 +171,6 @@ TEST_F(TrainingWatches, AnEvaluationThatARollBackRepeatsReplacesTheFirst) {
   tell_step(3);
 
   tell_epoch(0);  // from a checkpoint of step 2, before the evaluation
-  EXPECT_EQ(lines(), "s1 s2 v1 e1 ");
   tell_step(3);
 
   EXPECT_EQ(lines(), "s1 s2 v1 e1 s3 ");

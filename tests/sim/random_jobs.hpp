@@ -35,6 +35,19 @@ class RandomJobs {
     differs
   };
 
+  /// What the settings of a number have in common.
+  struct Picked {
+    std::string text;  ///< of the job file
+    Settings job;
+    std::uint32_t ranks = 1;
+    Settings alone;  ///< all in one process, in one part
+    Settings spread;
+    Settings on_devices;
+    Settings elsewhere;  ///< samplers are in other processes
+  };
+  /// \param drawn  of the number; what is drawn from it afterwards is the same in every build, too
+  Picked pick(Drawn& drawn) const;
+
   /// Makes the graphs.
   RandomJobs();
 
@@ -48,18 +61,6 @@ class RandomJobs {
   Outcome run_program(std::uint32_t number, std::string& why) const;
 
  private:
-  /// What the settings of a number have in common.
-  struct Picked {
-    std::string text;  ///< Of the job file
-    Settings job;
-    std::uint32_t ranks = 1;
-    Settings alone;  ///< All in one process, in one part
-    Settings spread;
-    Settings on_devices;
-    Settings elsewhere;  ///< Samplers are in other processes
-  };
-  Picked pick(Drawn& drawn) const;
-
   const ScratchFolder scratch_;
   FilesOfJobs files_;
 };
