@@ -44,7 +44,7 @@ class TrainingWatches : public ::testing::Test {
   void tell_epoch(std::uint32_t epoch) {
     EpochRecord record;
     record.epoch = epoch;
-    record.valid = Scores{.labelled = 1};
+    record.valid.emplace().labelled = 1;
     watch_.epoch(record);
   }
   /// s3: step 3 of the run; v2 and e2: evaluation and line of the second epoch.
@@ -180,7 +180,7 @@ TEST_F(TrainingWatches, AnEvaluationThatARollBackRepeatsReplacesTheFirst) {
 TEST_F(TrainingWatches, ALogThatCannotBeWrittenAfterTheRunIsGivenUp) {
   watch_.progress.reset();
   RunRecord record;
-  record.test = Scores{.labelled = 1};
+  record.test.emplace().labelled = 1;
   const auto handler = signal(SIGXFSZ, SIG_IGN);
   rlimit before{};
   ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
