@@ -12,7 +12,6 @@
 #include "runtime/graph/store_watch.hpp"
 #include "runtime/run/metrics_log.hpp"
 #include "runtime/run/outputs.hpp"
-#include "runtime/run/step_times.hpp"
 #include "runtime/run/table_source.hpp"
 
 #include <chrono>
@@ -22,7 +21,6 @@
 #include <mutex>
 #include <optional>
 #include <signal.h>
-#include <tuple>
 #include <unistd.h>
 #include <vector>
 

@@ -34,12 +34,12 @@ struct TrainingWatch {
   std::string last_checkpoint;        ///< its folder
   std::vector<FileInfo> rows;         ///< files of learned rows that were written
   StepTimes step_times;               ///< of rank 0
-  MetricsPoint told;                  ///< of rank 0, or where the run goes on: what the log has
+  MetricsPoint told;                  ///< rank 0's steps and the epochs that the log has
   std::uint64_t log_every = 0;        ///< steps between their lines in the log; 0: none
   std::uint64_t steps_per_epoch = 0;  ///< of one rank
 
-  /// An epoch is over. Where processes report their steps over other actors than their epochs, it is kept back until rank 0's
-  /// last step of it is told.
+  /// An epoch is over. Steps and epochs come over different actors where ranks are processes, so the epoch is kept back until
+  /// rank 0's last step of it is told.
   void epoch(const EpochRecord& record);
   void step(const StepReport& report);
   void infer(const InferenceReport& report);
@@ -63,8 +63,8 @@ struct TrainingWatch {
   /// A log that cannot be written does not end a run; it is told once.
   void tell(const Status& written);
 
-  std::deque<Early>
-      early_;  ///< Epochs in order whose last step is not told, or not again after a roll-back
+  /// Epochs in order whose last step is not told, or not again after a roll-back.
+  std::deque<Early> early_;
 };
 
 }  // namespace troupe
