@@ -102,6 +102,7 @@ endfunction()
 
 # Compiles code that is not optimized in two thirds of g++'s time.
 set(TROUPE_TEST_COMPILER "" CACHE STRING "Clang for code of tests that is not optimized, e.g. clang++-14; empty: the compiler of all")
+unset(TROUPE_TEST_COMPILER_PROGRAM CACHE)  # of another setting
 if(TROUPE_TEST_COMPILER)
   find_program(TROUPE_TEST_COMPILER_PROGRAM ${TROUPE_TEST_COMPILER})
   if(NOT TROUPE_TEST_COMPILER_PROGRAM)

@@ -37,12 +37,12 @@ Result<std::shared_ptr<const Checkpoint>> find_checkpoint(const CheckpointedJob&
   for (const auto& [name, why] : skipped) {
     std::fprintf(stderr, "troupe: skipped checkpoint %s: %s\n", name.c_str(), why.what().c_str());
   }
-  if (!found && found.error().code() == Errc::not_found) {
-    return Error(Errc::not_found,
-                 fmt::format("{}\ntry: the same command without --resume", found.error().what()));
-  }
   if (!found) {
-    return std::move(found).error();
+    auto error = std::move(found).error();
+    return error.code() != Errc::not_found
+               ? error
+               : Error(Errc::not_found,
+                       fmt::format("{}\ntry: the same command without --resume", error.what()));
   }
   TROUPE_RETURN_IF_ERROR(check_resumable(found->checkpoint.job, run.job));
   TROUPE_RETURN_IF_ERROR(check_same_origin(found->checkpoint.origin, run.origin));

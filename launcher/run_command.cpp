@@ -132,7 +132,7 @@ Status open_metrics(const Job& job, const RunSetup& setup, const RunStart& start
   const auto from = setup.resume ? metrics_point(*setup.resume) : MetricsPoint{};
   TROUPE_ASSIGN_OR_RETURN(auto log, MetricsLog::open(job.output / "metrics.jsonl", from));
   watch.metrics.emplace(std::move(log));
-  watch.told = from;
+  watch.logged = from;
   return watch.metrics->start(start);
 }
 

@@ -16,8 +16,8 @@ void TrainingWatch::epoch(const EpochRecord& record) {
 
 void TrainingWatch::add_epochs(bool all) {
   while (!early_.empty() &&
-         (all ||
-          (early_.front().record.epoch + std::uint64_t{1}) * steps_per_epoch <= told.global_step)) {
+         (all || (early_.front().record.epoch + std::uint64_t{1}) * steps_per_epoch <=
+                     logged.global_step)) {
     add(early_.front());
     early_.pop_front();
   }
@@ -30,8 +30,8 @@ void TrainingWatch::add(const Early& epoch) {
   }
   epochs.resize(std::min<std::size_t>(record.epoch, epochs.size()));  // a roll-back repeats some
   epochs.push_back(record);
-  if (record.epoch >= told.epochs) {
-    told.epochs = record.epoch + 1;
+  if (record.epoch >= logged.epochs) {
+    logged.epochs = record.epoch + 1;
     write(record);
   }
 }
@@ -59,10 +59,10 @@ void TrainingWatch::step(const StepReport& report) {
     return;
   }
   step_times.add(report.seconds);
-  if (report.global_step <= told.global_step) {
+  if (report.global_step <= logged.global_step) {
     go_back({report.global_step - 1, report.epoch});
   }
-  told.global_step = report.global_step;
+  logged.global_step = report.global_step;
   if (metrics && log_every > 0 && report.step % log_every == 0) {
     tell(metrics->step(report));
   }
@@ -105,12 +105,12 @@ void TrainingWatch::scores(const RunRecord& record) {
 }
 
 void TrainingWatch::go_back(const MetricsPoint& to) {
-  // An epoch may be over again, and told, before its steps are told again: it stays, whichever it is, until another one comes.
+  // A record may be of the new try already, as steps come over another actor: each is logged again after its epoch's steps.
   while (epochs.size() > to.epochs) {
     early_.push_front({std::move(epochs.back()), true});
     epochs.pop_back();
   }
-  told = {to.global_step, std::min(to.epochs, told.epochs)};
+  logged = {to.global_step, std::min(to.epochs, logged.epochs)};
   if (metrics) {
     tell(metrics->rewind(to));
   }

@@ -1,6 +1,6 @@
 #pragma once
 /// \file training_watch.hpp
-/// What a run of trainers tells while it runs: lines of progress, `metrics.jsonl`, and what its report needs of them.
+/// Progress of a run of trainers: printed lines, `metrics.jsonl`, and the epochs and notes of its report.
 #include "launcher/director_options.hpp"
 #include "launcher/end_or_signal.hpp"
 #include "launcher/progress.hpp"
@@ -29,23 +29,23 @@ struct TrainingWatch {
   std::unique_ptr<Progress> progress;
   std::mutex mutex;
   std::optional<MetricsLog> metrics;
-  std::vector<EpochRecord> epochs;    ///< so far, for the report of a run that did not end well
-  std::vector<std::string> notes;     ///< losses and what was done about them
-  std::string last_checkpoint;        ///< its folder
-  std::vector<FileInfo> rows;         ///< files of learned rows that were written
-  StepTimes step_times;               ///< of rank 0
-  MetricsPoint told;                  ///< rank 0's steps and the epochs that the log has
+  std::vector<EpochRecord> epochs;  ///< so far, for the report of a run that did not end well
+  std::vector<std::string> notes;   ///< losses and what was done about them
+  std::string last_checkpoint;      ///< its folder
+  std::vector<FileInfo> rows;       ///< files of learned rows that were written
+  StepTimes step_times;             ///< of rank 0
+  MetricsPoint logged;  ///< rank 0's steps and the epochs so far, of the log where there is one
   std::uint64_t log_every = 0;        ///< steps between their lines in the log; 0: none
   std::uint64_t steps_per_epoch = 0;  ///< of one rank
 
   /// An epoch is over. Steps and epochs come over different actors where ranks are processes, so the epoch is kept back until
-  /// rank 0's last step of it is told.
+  /// rank 0's last step of it has arrived.
   void epoch(const EpochRecord& record);
   void step(const StepReport& report);
   void infer(const InferenceReport& report);
   void note(const std::string& text);
 
-  /// \param all  also epochs whose steps are not told
+  /// Prints and logs epochs whose last step has arrived. \param all  the others, too
   void add_epochs(bool all = false);
   /// Scores of the last evaluation.
   void scores(const RunRecord& record);
@@ -57,13 +57,13 @@ struct TrainingWatch {
   };
   void add(const Early& epoch);
   void write(const EpochRecord& record);
-  /// Takes back what was told past a point, to which the ranks went back.
+  /// Removes steps and epochs past a point that the ranks returned to.
   void go_back(const MetricsPoint& to);
   void print(const std::string& text);
-  /// A log that cannot be written does not end a run; it is told once.
+  /// A log that cannot be written does not end a run; its error is printed once.
   void tell(const Status& written);
 
-  /// Epochs in order whose last step is not told, or not again after a roll-back.
+  /// Epochs in order whose last step has not arrived, or not again after a roll-back.
   std::deque<Early> early_;
 };
 

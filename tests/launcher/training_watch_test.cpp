@@ -30,7 +30,7 @@ class TrainingWatches : public ::testing::Test {
   void open(const MetricsPoint& from) {
     ASSERT_OK_AND_ASSIGN(auto log, MetricsLog::open(file_, from));
     watch_.metrics.emplace(std::move(log));
-    watch_.told = from;
+    watch_.logged = from;
   }
   void tell_step(std::uint64_t global_step) {
     const auto done = global_step - 1;
@@ -46,6 +46,11 @@ class TrainingWatches : public ::testing::Test {
     record.epoch = epoch;
     record.valid.emplace().labelled = 1;
     watch_.epoch(record);
+  }
+  void tell_steps_and_epoch(std::uint32_t epoch) {
+    tell_step(2 * epoch + std::uint64_t{1});
+    tell_step(2 * epoch + std::uint64_t{2});
+    tell_epoch(epoch);
   }
   /// s3: step 3 of the run; v2 and e2: evaluation and line of the second epoch.
   std::string lines() const {
@@ -73,9 +78,7 @@ TEST_F(TrainingWatches, AnEpochIsToldAfterItsSteps) {
   EXPECT_EQ(lines(), "s1 ");
   EXPECT_TRUE(watch_.epochs.empty());
   tell_step(2);
-  tell_step(3);
-  tell_step(4);
-  tell_epoch(1);
+  tell_steps_and_epoch(1);
 
   EXPECT_EQ(lines(), "s1 s2 v1 e1 s3 s4 v2 e2 ");
   EXPECT_EQ(watch_.epochs.size(), 2U);
@@ -91,12 +94,8 @@ TEST_F(TrainingWatches, AtTheEndOfARunAllEpochsAreTold) {
 }
 
 TEST_F(TrainingWatches, ARunResumedBeforeAnEvaluationKeepsWhatWasTold) {
-  tell_step(1);
-  tell_step(2);
-  tell_epoch(0);
-  tell_step(3);
-  tell_step(4);
-  tell_epoch(1);
+  tell_steps_and_epoch(0);
+  tell_steps_and_epoch(1);
   tell_step(5);
   watch_.epochs.resize(2);  // as in the checkpoint of step 4, whose epoch is not over
 
@@ -109,13 +108,8 @@ TEST_F(TrainingWatches, ARunResumedBeforeAnEvaluationKeepsWhatWasTold) {
 }
 
 TEST_F(TrainingWatches, WhatARollBackRepeatsReplacesWhatWasTold) {
-  for (const std::uint64_t step : {1U, 2U}) {
-    tell_step(step);
-  }
-  tell_epoch(0);
-  tell_step(3);
-  tell_step(4);
-  tell_epoch(1);
+  tell_steps_and_epoch(0);
+  tell_steps_and_epoch(1);
   tell_step(5);
 
   tell_step(3);  // from a checkpoint of step 2
@@ -129,10 +123,7 @@ TEST_F(TrainingWatches, WhatARollBackRepeatsReplacesWhatWasTold) {
 }
 
 TEST_F(TrainingWatches, AnEpochThatIsOverAgainBeforeItsStepsAreToldAgainStays) {
-  for (const std::uint64_t step : {1U, 2U}) {
-    tell_step(step);
-  }
-  tell_epoch(0);
+  tell_steps_and_epoch(0);
   tell_step(3);
   tell_step(4);  // and the ranks go back to step 3 before the epoch is over
 
@@ -145,13 +136,8 @@ TEST_F(TrainingWatches, AnEpochThatIsOverAgainBeforeItsStepsAreToldAgainStays) {
 }
 
 TEST_F(TrainingWatches, AnEpochThatARollBackRepeatsMayBeToldAfterLaterSteps) {
-  for (const std::uint64_t step : {1U, 2U}) {
-    tell_step(step);
-  }
-  tell_epoch(0);
-  tell_step(3);
-  tell_step(4);
-  tell_epoch(1);
+  tell_steps_and_epoch(0);
+  tell_steps_and_epoch(1);
 
   tell_step(2);  // from a checkpoint of step 1
   tell_step(3);
@@ -165,9 +151,7 @@ TEST_F(TrainingWatches, AnEpochThatARollBackRepeatsMayBeToldAfterLaterSteps) {
 }
 
 TEST_F(TrainingWatches, AnEvaluationThatARollBackRepeatsReplacesTheFirst) {
-  tell_step(1);
-  tell_step(2);
-  tell_epoch(0);
+  tell_steps_and_epoch(0);
   tell_step(3);
 
   tell_epoch(0);  // from a checkpoint of step 2, before the evaluation

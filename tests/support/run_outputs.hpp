@@ -30,12 +30,15 @@ inline std::vector<nlohmann::json> metrics_of(const std::string& output) {
   return lines;
 }
 
-/// Checkpoints of a run's output by step: whole ones, and what a killed run had begun to write or to remove.
+/// Checkpoints of a run's output by step, without those that a killed run had only begun to write.
 inline std::map<std::uint64_t, std::filesystem::path> checkpoints_of(const std::string& output) {
   std::map<std::uint64_t, std::filesystem::path> found;
   std::error_code none;
   for (const auto& entry : std::filesystem::directory_iterator(output + "/checkpoints", none)) {
-    found.emplace(std::stoull(entry.path().filename().string().substr(5)), entry.path());
+    const auto name = entry.path().filename().string();
+    if (name.find(".tmp-") == std::string::npos) {
+      found.emplace(std::stoull(name.substr(5)), entry.path());
+    }
   }
   return found;
 }
