@@ -232,7 +232,7 @@ void read_parameters(Evaluator* self) {
           },
           [self, turn](const caf::error& error) {
             if (is_current(self, turn)) {
-              fail(self, from_caf(error));
+              fail(self, from_caf(error).with("reading the parameters of this host's trainer"));
             }
           });
 }

@@ -503,11 +503,11 @@ TEST_F(EvaluatorTest, ALostTrainerFailsTheFirstLayer) {
   EXPECT_FALSE(director_.is_answered(silent));
   system_.run_for(1ms);
   EXPECT_ERROR(director_.answer_to<net::InferResult>(silent), Errc::deadline_exceeded,
-               "exact inference on host 0");
+               "exact inference on host 0: reading the parameters of this host's trainer");
 
   rank_0_.end();
   EXPECT_ERROR(director_.answer_to<net::InferResult>(ask(1, 0)), Errc::peer_lost,
-               "exact inference on host 0");
+               "exact inference on host 0: reading the parameters of this host's trainer");
 }
 
 TEST_F(EvaluatorTest, ParametersOfAnotherSizeFailTheLayer) {
