@@ -43,7 +43,12 @@ void load_and_restore(Self* self, std::uint32_t generation) {
           return;
         }
         if (!loaded) {
-          return end(self, Error(loaded.error()).with("putting learned rows back"));
+          const auto why = Error(loaded.error()).with("putting learned rows back");
+          if (why.code() != Errc::peer_lost) {
+            return end(self, why);
+          }
+          now.load_tables = true;  // a holder was lost meanwhile
+          return carry_out(self, now.recovery->failed(why));
         }
         restore(self, generation);
       });

@@ -27,8 +27,10 @@ class HolderTables final : public TableSource {
   std::uint64_t step_;
 };
 
-/// Gives every holder the rows of a copy that it owns.
-/// \errors data_corruption: rows that do not fit or are missing; those of the source and of the way
+/// Gives every holder the rows of a copy that it owns. One that is lost meanwhile gets them from the first on once it is
+/// started again, if that is within 3 s of the loss.
+/// \errors data_corruption: rows that do not fit or are missing; peer_lost: a holder; those of the source
+///   and of the way
 Status load_tables(caf::actor_system& system, const LearnedRowsLinks& links,
                    const TableSource& from, std::uint64_t step);
 

@@ -2,6 +2,7 @@
 
 #include "actors/error.hpp"
 #include "actors/message.hpp"
+#include "runtime/run/table_source.hpp"
 #include "tests/support/expect.hpp"
 
 #include <caf/all.hpp>
@@ -9,11 +10,13 @@
 #include <algorithm>
 #include <atomic>
 #include <fmt/format.h>
+#include <functional>
 #include <future>
 #include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace troupe {
@@ -194,7 +197,15 @@ caf::behavior fake_supervisor(caf::event_based_actor* self, Host* host) {
   };
 }
 
-Result<RunEnd> direct_with_supervisor(Host& host) {
+/// No learned rows.
+struct NoTables final : TableSource {
+  std::uint32_t parts() const override { return 0; }
+  Status read(std::uint32_t, const Take&) const override { return ok_status(); }
+};
+
+/// \param load  puts learned rows back; none: there are none
+Result<RunEnd> direct_with_supervisor(Host& host,
+                                      std::function<Status(const Checkpoint&)> load = {}) {
   caf::actor_system_config config;
   caf::actor_system system(config);
   std::promise<Result<RunEnd>> promise;
@@ -204,7 +215,12 @@ Result<RunEnd> direct_with_supervisor(Host& host) {
   DirectorOptions options;
   options.trainer = [&host](Rank) { return host.current(); };
   options.supervisors = {{"host 0"}, [&host](std::size_t) { return host.supervisor; }};
-  options.start = std::make_shared<const Checkpoint>();
+  Checkpoint start;
+  if (load) {
+    start.tables = std::make_shared<const NoTables>();
+  }
+  options.load_tables = std::move(load);
+  options.start = std::make_shared<const Checkpoint>(std::move(start));
   options.io = std::make_shared<InlineExecutor>();
   options.conductor.epochs = 5;
   options.conductor.train_only = true;
@@ -253,6 +269,42 @@ TEST(DirectorRecovery, OneThatIsLostAgainAndAgainEndsTheRun) {
   EXPECT_ERROR(direct_with_supervisor(host), Errc::peer_lost, "trainer 0");
   EXPECT_EQ(host.told.count("regroup 3"), 1U);
   EXPECT_EQ(host.told.count("regroup 4"), 0U);
+}
+
+TEST(DirectorRecovery, AHolderThatIsLostWhileItGetsLearnedRowsGetsThemAgain) {
+  Host host;
+  int loads = 0;
+  const auto lost_twice = [&](const Checkpoint&) -> Status {
+    return ++loads < 3 ? Error(Errc::peer_lost, "part 1: the holder is not there") : ok_status();
+  };
+
+  ASSERT_OK_AND_ASSIGN(const auto end, direct_with_supervisor(host, lost_twice));
+
+  EXPECT_EQ(end.record.epochs.size(), 5U);
+  EXPECT_EQ(loads, 3);
+  EXPECT_EQ(host.told.count("restore step 0 in 2"), 1U);
+  EXPECT_EQ(host.told.count("restore step 0 in 1"), 0U) << "before rows are there";
+}
+
+TEST(DirectorRecovery, LearnedRowsThatCannotBeReadEndTheRun) {
+  Host host;
+  const auto torn = [](const Checkpoint&) -> Status {
+    return Error(Errc::data_corruption, "learned-0.bin: torn");
+  };
+
+  EXPECT_ERROR(direct_with_supervisor(host, torn), Errc::data_corruption,
+               "putting learned rows back: learned-0.bin: torn");
+  EXPECT_EQ(host.told.count("regroup 1"), 0U);
+}
+
+TEST(DirectorRecovery, HoldersThatAreAlwaysLostWithLearnedRowsEndTheRun) {
+  Host host;
+  const auto lost = [](const Checkpoint&) -> Status {
+    return Error(Errc::peer_lost, "part 1: the holder is not there");
+  };
+
+  EXPECT_ERROR(direct_with_supervisor(host, lost), Errc::peer_lost, "putting learned rows back");
+  EXPECT_EQ(host.told.count("regroup 3"), 1U);
 }
 
 TEST(DirectorRecovery, LossesAreCountedInARowOnly) {
