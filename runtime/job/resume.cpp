@@ -2,6 +2,7 @@
 
 #include "runtime/base/json_text.hpp"
 #include "runtime/job/job_file.hpp"
+#include "runtime/job/layout.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -10,6 +11,8 @@
 #include <fmt/format.h>
 #include <set>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 namespace troupe {
 namespace {
@@ -28,7 +31,12 @@ bool computes_alike(const std::string& was, const std::string& is) {
   return on_gpu(was) == on_gpu(is);
 }
 
-bool may_differ(std::string_view pointer, const Json& now) {
+/// Whether batches depend on the parts that lie where each rank samples.
+bool depends_on_place(const Job& job) {
+  return job.sample.seed_order == "local" || job.task.own_candidates;
+}
+
+bool may_differ(std::string_view pointer, const Json& now, bool placed) {
   static constexpr std::array<std::string_view, 12> free = {
       "/cluster/",        "/partition/",
       "/checkpoint/",     "/output",
@@ -38,9 +46,8 @@ bool may_differ(std::string_view pointer, const Json& now) {
       "/features/cache/", "/sample/cache/"};
   const bool by_place = std::ranges::any_of(
       free, [&](std::string_view prefix) { return pointer.starts_with(prefix); });
-  if (now.value("/sample/seed_order"_json_pointer, "global") == "local" &&
-      (pointer.starts_with("/partition/") || pointer == "/cluster/placement")) {
-    return false;  // they say which seeds are local
+  if (placed && pointer.starts_with("/partition/")) {
+    return false;
   }
   const bool more_epochs = pointer == "/train/epochs" &&
                            now.value("/train/schedule/kind"_json_pointer, "constant") == "constant";
@@ -49,22 +56,31 @@ bool may_differ(std::string_view pointer, const Json& now) {
 
 struct WrittenJob {
   std::uint64_t world = 0;
+  std::vector<std::vector<PartId>> near;  ///< as parts_of_ranks(), where place matters
   Json complete;  ///< with the defaults of keys that the writer did not know
 };
 
+/// \param placed  whether place matters
 /// \errors data_corruption: its hosts cannot be read
-Result<WrittenJob> read_written(const std::string& job) {
+Result<WrittenJob> read_written(const std::string& job, bool placed) {
   TROUPE_ASSIGN_OR_RETURN(const auto reading, parse_job(job, {}, {}));
   for (const auto& problem : reading.problems) {
-    if (problem.pointer == "/cluster/hosts" || problem.pointer == "/cluster/trainers_per_host" ||
-        problem.pointer == "/cluster/processes") {
+    const auto& pointer = problem.pointer;
+    if (pointer == "/cluster/hosts" || pointer == "/cluster/trainers_per_host" ||
+        pointer == "/cluster/processes" ||
+        (placed && (pointer.starts_with("/cluster/") || pointer.starts_with("/partition/")))) {
       return Error(Errc::data_corruption, "checkpoint: the job in it cannot be read: " +
                                               to_string(std::span(&problem, 1)));
     }
   }
   const auto complete = json_of_text(reading.job.json);
-  return WrittenJob{reading.job.cluster.world(),
-                    complete.is_object() ? complete.flatten() : Json::object()};
+  WrittenJob old;
+  old.world = reading.job.cluster.world();
+  old.complete = complete.is_object() ? complete.flatten() : Json::object();
+  if (placed) {
+    old.near = parts_of_ranks(make_layout(reading.job));
+  }
+  return old;
 }
 
 std::string text_of(const Json& flat, const std::string& pointer) {
@@ -76,6 +92,25 @@ std::string old_text_of(const Json& old_flat, const Json& complete, const std::s
   return text_of(old_flat.contains(pointer) ? old_flat : complete, pointer);
 }
 
+/// \returns the first rank that samples where other parts lie, or nothing
+std::string other_parts(const std::vector<std::vector<PartId>>& was,
+                        const std::vector<std::vector<PartId>>& is) {
+  const auto text = [](const std::vector<PartId>& parts) {
+    std::string list;
+    for (const auto part : parts) {
+      list += fmt::format("{}{}", list.empty() ? "" : ", ", raw(part));
+    }
+    return list.empty() ? std::string("none") : list;
+  };
+  for (std::size_t rank = 0; rank < std::min(was.size(), is.size()); ++rank) {
+    if (was[rank] != is[rank]) {
+      return fmt::format("parts where rank {} samples, whose nodes it prefers: were {}, are {}",
+                         rank, text(was[rank]), text(is[rank]));
+    }
+  }
+  return "";
+}
+
 }  // namespace
 
 Status check_resumable(const std::string& written, const Job& job) {
@@ -85,11 +120,16 @@ Status check_resumable(const std::string& written, const Job& job) {
     return Error(Errc::data_corruption, "checkpoint: the job in it is no JSON object");
   }
   std::vector<std::string> differences;
-  TROUPE_ASSIGN_OR_RETURN(const auto old, read_written(written));
+  const bool placed = depends_on_place(job);
+  TROUPE_ASSIGN_OR_RETURN(const auto old, read_written(written, placed));
   try {
     if (old.world != job.cluster.world()) {
       differences.push_back(
           fmt::format("number of ranks: was {}, is {}", old.world, job.cluster.world()));
+    } else if (placed) {
+      if (auto other = other_parts(old.near, parts_of_ranks(make_layout(job))); !other.empty()) {
+        differences.push_back(std::move(other));
+      }
     }
     const auto old_flat = then.flatten();
     const auto new_flat = now.flatten();
@@ -104,7 +144,7 @@ Status check_resumable(const std::string& written, const Job& job) {
       const auto is = text_of(new_flat, pointer);
       const bool free = pointer == "/cluster/device"
                             ? computes_alike(was, is) || job.checkpoint.other_device
-                            : may_differ(pointer, now);
+                            : may_differ(pointer, now, placed);
       if (was != is && !free && !means_nothing(pointer, was)) {
         differences.push_back(fmt::format("{}: was {}, is {}", pointer, was, is));
       }

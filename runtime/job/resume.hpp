@@ -11,8 +11,10 @@ namespace troupe {
 /// Compares the job of a checkpoint with the one that is to go on from it. Where and how it runs may
 /// differ (`cluster`, but not its number of ranks; `partition`, `checkpoint`, `output`, `log_every`,
 /// `trace`, `dataset.memory`, `eval.predictions`, the caches of `sample` and `features`), and
-/// `train.epochs` with a constant schedule; results do not depend on these. Everything else must be
-/// equal; a key that the writer did not know counts as its default.
+/// `train.epochs` with a constant schedule; results do not depend on these. With `sample.seed_order`
+/// "local" or `task.negatives.from` "own" they depend on `partition` and on the parts where each rank
+/// samples, which must be the same then. Everything else must be equal; a key that the writer did not
+/// know counts as its default.
 /// \param written  Job::json of the run that wrote the checkpoint
 /// \errors failed_precondition: with the first keys that differ, and both values; data_corruption:
 ///   `written` is no job

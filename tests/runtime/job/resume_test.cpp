@@ -5,6 +5,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include <fmt/format.h>
+
 namespace troupe {
 namespace {
 
@@ -42,6 +44,53 @@ TEST(Resume, TheSameNumberOfRanksMayLieOnOtherHosts) {
   EXPECT_OK(resumable({}, {"cluster.hosts=1", "cluster.trainers_per_host=2"}));
   EXPECT_ERROR(resumable({}, {"cluster.hosts=3"}), Errc::failed_precondition,
                "number of ranks: was 2, is 3");
+}
+
+TEST(Resume, WhereBatchesDependOnPartsRanksSampleWhereTheSameOnesLie) {
+  const std::string local = "sample.seed_order=local";
+  const std::string parts = "partition.parts=3";
+  EXPECT_OK(resumable({local, parts}, {local, parts, "cluster.batches_in_flight=1"}));
+  EXPECT_OK(resumable({local, parts}, {local, parts, "cluster.launch=local"}));
+  EXPECT_OK(resumable({local, parts}, {local, parts, "cluster.placement=worker"}));
+  EXPECT_ERROR(
+      resumable({local, parts}, {local, parts, "cluster.hosts=1", "cluster.trainers_per_host=2"}),
+      Errc::failed_precondition,
+      "parts where rank 0 samples, whose nodes it prefers: were 0, 2, are 0, 1, 2");
+  EXPECT_ERROR(resumable({local, parts}, {local, parts, "cluster.replicas=2"}),
+               Errc::failed_precondition, "were 0, 2, are 0, 1, 2");
+  EXPECT_ERROR(resumable({local, parts}, {local, "partition.parts=4"}), Errc::failed_precondition,
+               "/partition/parts: was 3, is 4");
+  EXPECT_ERROR(resumable({local, parts}, {local, parts, "cluster.placement=server_client",
+                                          "cluster.servers=3", "cluster.server_of_rank=[2,0]"}),
+               Errc::failed_precondition, "were 0, 2, are 2");
+}
+
+TEST(Resume, CandidatesOfOwnPartsAreThoseOfTheSameParts) {
+  const auto with = [](const char* from, const char* cluster) {
+    const auto reading =
+        parse_job(fmt::format(R"({{"dataset": {{"path": "d"}}, "task": {{"kind": "knowledge",
+                        "negatives": {{"from": "{}"}}}}, "embedding": {{"entity": {{"dim": 4}}}},
+                        "partition": {{"parts": 2}}, "cluster": {{{}}}}})",
+                              from, cluster),
+                  "base", {});
+    EXPECT_OK(reading);
+    EXPECT_EQ(to_string(reading->problems), "");
+    return reading->job;
+  };
+  const auto* const two_hosts = R"("hosts": 2)";
+  const auto* const one_host = R"("trainers_per_host": 2)";
+  EXPECT_OK(check_resumable(with("all", two_hosts).json, with("all", one_host)));
+  EXPECT_OK(check_resumable(with("own", two_hosts).json, with("own", two_hosts)));
+  EXPECT_ERROR(check_resumable(with("own", two_hosts).json, with("own", one_host)),
+               Errc::failed_precondition, "were 0, are 0, 1");
+}
+
+TEST(Resume, AJobOfHostsThatCannotBeIsRefusedWherePlacesMatter) {
+  auto written = nlohmann::json::parse(overridden({"sample.seed_order=local"}).json);
+  written["cluster"]["placement"] = "server_client";
+  written["cluster"]["servers"] = 0;
+  EXPECT_ERROR(check_resumable(written.dump(), overridden({"sample.seed_order=local"})),
+               Errc::data_corruption, "cannot be read");
 }
 
 TEST(Resume, ADeviceOfOtherBitsIsRefusedUnlessTheJobTakesIt) {
