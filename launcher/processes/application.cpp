@@ -33,6 +33,9 @@ Result<std::uint32_t> apply_for_place(const ProcessArguments& agent) {
       TROUPE_RETURN_IF_ERROR(check_store(*welcome));
       return welcome->incarnation;
     }
+    if (welcome.error().code() == Errc::cancelled) {
+      return Error(Errc::peer_lost, "the run ended before this host had a place in it");
+    }
     if (welcome.error().code() != Errc::overloaded || net::Clock::now() > until) {
       return Error(welcome.error());
     }

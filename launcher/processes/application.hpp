@@ -13,6 +13,7 @@ namespace troupe {
 /// is lost or the join deadline is over.
 /// \param agent  all but the incarnation
 /// \errors those of Neighbourhood::connect, Roster::apply and check_store()
+///   peer_lost: the run ended meanwhile
 Result<std::uint32_t> apply_for_place(const ProcessArguments& agent);
 
 }  // namespace troupe

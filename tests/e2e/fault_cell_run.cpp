@@ -246,7 +246,10 @@ void CellRun::after_member() {
   const bool seen = run_.find(role_.process + std::string(" is lost"), acted_).has_value();
   const bool may_be_unseen = cell_.moment == Moment::last_step;
   const double longest_detection_s = cell_.defaults ? 5.0 : 2.5;
-  missed_ = !seen && seconds_from(acted_, run_.ended()) < longest_detection_s;
+  // The launcher ends later, as it waits for a stopped agent.
+  const auto last_epoch = run_.find(epoch_text(epochs_) + "  loss");
+  const auto trained = last_epoch ? last_epoch->at : run_.ended();
+  missed_ = !seen && seconds_from(acted_, trained) < longest_detection_s;
   if (!seen && !may_be_unseen && !missed_) {
     problem(fmt::format("no line says that {} is lost", role_.process));
   }

@@ -268,10 +268,10 @@ TEST_F(LocalRun, AMemberWithAnotherStoreEndsTheRunWithASentence) {
 /// Its devices are gone with it; the process in its place has others, and the ranks a communicator of these.
 TEST_F(LocalRun, GradientsBetweenDevicesKeepTheirBitsWhenTheirProcessIsKilled) {
   const std::string job =
-      "train.epochs=12 cluster.hosts=1 cluster.trainers_per_host=2 checkpoint.every.steps=3 ";
+      "train.epochs=40 cluster.hosts=1 cluster.trainers_per_host=2 checkpoint.every.steps=3 ";
   ASSERT_EQ(run(job + "cluster.device=cpu", "cpu").exit_code, 0);
   testing::Process run(command(job + "cluster.device=emulated:2"), folder());
-  ASSERT_TRUE(run.wait_for_output("epoch  5/12", 20s));
+  ASSERT_TRUE(run.wait_for_output("epoch  5/40", 20s));
   const auto member = find("--name host 0");
   ASSERT_GT(member, 0);
 
@@ -348,10 +348,10 @@ class LocalLosses : public LocalRun,
 
 TEST_P(LocalLosses, LeaveTheDigestsAsTheyAre) {
   const auto [name, signal] = GetParam();
-  const std::string job = "train.epochs=16 checkpoint.every.epochs=1";
+  const std::string job = "train.epochs=40 checkpoint.every.epochs=1";
   ASSERT_EQ(run(job, "whole").exit_code, 0);
   testing::Process run(command(job), folder());
-  ASSERT_TRUE(run.wait_for_output("epoch  3/16", 20s));
+  ASSERT_TRUE(run.wait_for_output("epoch  3/40", 20s));
   const auto victim = find(std::string("--name ") + name + " --");
   ASSERT_GT(victim, 0);
 
@@ -403,7 +403,7 @@ TEST_F(LocalRun, OverUcxTheDigestsAreThoseOfTcpAndTheChoiceIsToldOnce) {
 }
 
 TEST_F(LocalRun, AProcessKilledWhileUcxIsUsedLeavesTheDigestsAndNoSharedMemory) {
-  const std::string job = "train.epochs=16 checkpoint.every.epochs=1 cluster.transport=ucx";
+  const std::string job = "train.epochs=40 checkpoint.every.epochs=1 cluster.transport=ucx";
   const auto whole = run(job, "whole");
   if (lacks_ucx(whole)) {
     GTEST_SKIP() << whole.err;
@@ -411,7 +411,7 @@ TEST_F(LocalRun, AProcessKilledWhileUcxIsUsedLeavesTheDigestsAndNoSharedMemory) 
   ASSERT_EQ(whole.exit_code, 0) << whole.err;
   const auto before = shared_memory_of_ucx();
   testing::Process run(command(job), folder());
-  ASSERT_TRUE(run.wait_for_output("epoch  3/16", 20s));
+  ASSERT_TRUE(run.wait_for_output("epoch  3/40", 20s));
   const auto victim = find("--name host 1 --");
   ASSERT_GT(victim, 0);
 
@@ -434,11 +434,11 @@ TEST_F(LocalRun, WithTlsUcxIsRefusedAndAutoMeansTcpWithTheReason) {
 }
 
 TEST_F(LocalRun, AnInterruptedRunEndsAllProcessesAndGoesOnToTheSameBits) {
-  const std::string job = "train.epochs=16 checkpoint.every.epochs=1";
+  const std::string job = "train.epochs=40 checkpoint.every.epochs=1";
   ASSERT_EQ(run(job, "whole").exit_code, 0);
   {
     testing::Process interrupted(command(job), folder());
-    ASSERT_TRUE(interrupted.wait_for_output("epoch  3/16", 20s));
+    ASSERT_TRUE(interrupted.wait_for_output("epoch  3/40", 20s));
     interrupted.signal(SIGINT);
     const auto result = interrupted.wait();
     ASSERT_EQ(result.exit_code, 130) << result.err;

@@ -11,6 +11,7 @@
 #include <map>
 #include <set>
 #include <signal.h>
+#include <thread>
 
 namespace troupe {
 namespace {
@@ -162,6 +163,9 @@ TEST_F(Program, AKilledRunGoesOnAndATornCheckpointIsSkippedByName) {
   {
     testing::Process run(job, folder());
     ASSERT_TRUE(run.wait_for_output("epoch  4/40", 60s));
+    for (int i = 0; i < 500 && testing::checkpoints_of(output()).size() < 2; ++i) {
+      std::this_thread::sleep_for(10ms);  // a busy disk is steps behind
+    }
     run.signal(SIGKILL);
     run.wait();
   }
