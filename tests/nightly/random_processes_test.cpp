@@ -119,7 +119,7 @@ std::uint32_t RandomProcesses::run_all() {
     auto layout = drawn_.once_in(2) ? picked_.spread : picked_.elsewhere;
     layout.insert(layout.end(), {"cluster.launch=local",
                                  fmt::format("checkpoint.every.steps={}", drawn_.below(4)),
-                                 fmt::format("cluster.replicas={}", 1 + drawn_.below(2))});
+                                 testing::RandomJobs::replicas_of(picked_, drawn_)});
     said_ += fmt::format("\n{}", fmt::join(layout, " "));
     const auto words = command(out_ + "/two", layout);
     const auto code = disturbed(words);

@@ -40,13 +40,19 @@ class RandomJobs {
     std::string text;  ///< of the job file
     Settings job;
     std::uint32_t ranks = 1;
-    Settings alone;  ///< all in one process, in one part
+    /// Set: batches depend on hosts and parts, so all layouts have these.
+    std::optional<Settings> place = std::nullopt;
+    Settings alone;  ///< all in one process, in one part, or in `place`
     Settings spread;
     Settings on_devices;
-    Settings elsewhere;  ///< samplers are in other processes
+    Settings elsewhere;  ///< samplers are in other processes, where batches do not depend on that
   };
   /// \param drawn  of the number; what is drawn from it afterwards is the same in every build, too
   Picked pick(Drawn& drawn) const;
+  /// Another layout of the same job.
+  static Settings layout_of(const Picked& picked, Drawn& drawn);
+  /// A setting of holders of each part: one where batches depend on parts that hosts have.
+  static std::string replicas_of(const Picked& picked, Drawn& drawn);
 
   /// Makes the graphs.
   RandomJobs();

@@ -22,14 +22,18 @@ void draw_times(Drawn& drawn, const FilesOfJobs& files) {
 
 void draw_sampling(Drawn& drawn, GraphOf graph, const FilesOfJobs& files) {
   drawn.set("sample.batch_size", {"7", "16", "33", "64", "1000"});
-  const auto choice = drawn.one_of({"", "", "", "", "weighted", "last", "labor"});
+  const bool nodes = graph != GraphOf::links && graph != GraphOf::relations;
+  const bool times = nodes && drawn.once_in(4);
+  const auto choice = times ? drawn.one_of({"", "", "weighted", "last"})
+                            : drawn.one_of({"", "", "", "", "weighted", "labor"});
   if (!choice.empty()) {
     drawn.add({"sample.choice=" + choice});
   }
   if (choice == "labor") {
     drawn.maybe(2, "sample.shared", {"true"});
+  } else if (choice != "last") {
+    drawn.maybe(4, "sample.replace", {"true"});
   }
-  drawn.maybe(4, "sample.replace", {"true"});
   drawn.maybe(5, "sample.edge_dir", {"out"});
   drawn.maybe(3, "sample.frontier", {"all"});
   drawn.maybe(5, "sample.shuffle", {"false"});
@@ -37,8 +41,7 @@ void draw_sampling(Drawn& drawn, GraphOf graph, const FilesOfJobs& files) {
   drawn.maybe(5, "sample.disjoint", {"true"});
   drawn.maybe(5, "sample.subgraph", {"bidirectional", "induced"});
   drawn.maybe(5, "sample.edge_data", {R"(["ids"])", R"(["weights"])", R"(["times", "ids"])"});
-  const bool nodes = graph != GraphOf::links && graph != GraphOf::relations;
-  if (nodes && drawn.once_in(4)) {
+  if (times) {
     draw_times(drawn, files);
   } else {
     drawn.maybe(3, "eval.mode", {"sampled"});
@@ -65,6 +68,9 @@ void draw_model(Drawn& drawn, bool several) {
   if (kind == "gat" || kind == "gatv2" || kind == "rgat" || kind == "hgt") {
     drawn.set("model.heads", {"1", "2", "4"});
   }
+  if (kind == "gat" || kind == "gatv2" || kind == "rgat") {
+    drawn.maybe(3, "model.out_heads", {"1", "2"});
+  }
   if (kind == "gat" || kind == "gatv2") {
     drawn.maybe(3, "model.loops", {"false"});
     drawn.maybe(3, "model.concat", {"false"});
@@ -85,11 +91,21 @@ void draw_model(Drawn& drawn, bool several) {
     drawn.maybe(3, "model.residual", {"true"});
   }
   drawn.maybe(3, "model.norm", {"layer", "batch"});
-  drawn.maybe(3, "model.activation", {"elu", "leaky_relu"});
+  if (drawn.once_in(6)) {
+    drawn.add({"model.activation=leaky_relu"});
+    drawn.maybe(2, "model.slope", {"0.1"});
+  } else {
+    drawn.maybe(5, "model.activation", {"elu"});
+  }
   drawn.maybe(5, "model.l2", {"true"});
   drawn.maybe(4, "model.input", {"linear"});
   drawn.maybe(2, "model.dropout", {"0.3"});
   drawn.maybe(3, "model.input_dropout", {"0.2"});
+}
+
+/// Columns that a decoder reads.
+void draw_outputs(Drawn& drawn) {
+  drawn.set("model.out_dim", {"4", "8"});
 }
 
 void draw_learned_rows(Drawn& drawn, std::string_view type) {
@@ -120,9 +136,19 @@ void draw_decoder(Drawn& drawn) {
   drawn.set("task.negatives.per_positive", {"1", "3"});
   drawn.maybe(4, "task.negatives.by", {"degree"});
   drawn.maybe(4, "task.negatives.strict", {"true"});
-  drawn.set("task.decoder.kind", {"dot", "distmult", "mlp"});
-  drawn.set("train.loss", {"bce", "balanced", "margin", "self_adversarial", "softmax"});
-  drawn.set("model.out_dim", {"4", "8"});
+  const auto decoder = drawn.one_of({"dot", "distmult", "mlp"});
+  drawn.add({"task.decoder.kind=" + decoder});
+  if (decoder == "mlp") {
+    drawn.maybe(2, "task.decoder.hidden", {"5", "16"});
+  }
+  const auto loss = drawn.one_of({"bce", "balanced", "margin", "self_adversarial", "softmax"});
+  drawn.add({"train.loss=" + loss});
+  if (loss == "margin") {
+    drawn.maybe(2, "train.margin", {"0.5"});
+  }
+  if (loss == "self_adversarial") {
+    drawn.maybe(2, "train.temperature", {"2"});
+  }
 }
 
 /// Links of Cora in files, or all its edges, or walks.
@@ -156,9 +182,43 @@ void draw_links(Drawn& drawn, const FilesOfJobs& files) {
   }
 }
 
+/// Links of rows as they are, without layers.
+void draw_links_of_rows(Drawn& drawn, const FilesOfJobs& files) {
+  drawn.add({"model.layers=0"});
+  drawn.set("sample.batch_size", {"7", "33", "1000"});
+  drawn.maybe(4, "sample.drop_last", {"true"});
+  drawn.maybe(5, "sample.shuffle", {"false"});
+  draw_links(drawn, files);
+  draw_learned_rows(drawn, "node");
+}
+
+/// Relations as classes of edges, or as numbers.
+void draw_edges(Drawn& drawn) {
+  drawn.add({"task.kind=edge", "task.reverse=rev_triple"});
+  if (drawn.once_in(3)) {
+    const auto loss = drawn.one_of({"mse", "mae", "huber"});
+    drawn.add({"train.loss=" + loss});
+    if (loss == "huber") {
+      drawn.maybe(2, "train.delta", {"0.5"});
+    }
+  } else {
+    drawn.add({"task.classes=7"});
+  }
+  drawn.set("task.decoder.kind", {"dot", "distmult", "mlp"});
+  drawn.maybe(4, "task.exclude", {"none"});
+  draw_learned_rows(drawn, "entity");
+}
+
 void draw_triples(Drawn& drawn) {
   drawn.add({"task.kind=knowledge"});
-  drawn.set("task.score.kind", {"transe", "distmult", "complex", "rotate"});
+  const auto score = drawn.one_of({"transe", "distmult", "complex", "rotate"});
+  drawn.add({"task.score.kind=" + score});
+  if (score == "transe" || score == "rotate") {
+    drawn.maybe(2, "task.score.norm", {"1"});
+  }
+  if (score == "transe") {
+    drawn.maybe(3, "task.score.unit", {"true"});
+  }
   drawn.set("task.chunk", {"4", "16", "33"});
   drawn.set("task.negatives.per_chunk", {"3", "16"});
   drawn.set("sample.batch_size", {"20", "128", "700"});
@@ -183,7 +243,18 @@ void draw_training(Drawn& drawn) {
   }
   drawn.maybe(4, "train.optimizer.weight_decay", {"0.01"});
   drawn.maybe(5, "train.clip", {"1"});
-  drawn.maybe(4, "train.schedule.kind", {"linear", "cosine"});
+  switch (drawn.below(6)) {
+    case 0:
+      drawn.set("train.schedule.kind", {"linear", "cosine"});
+      drawn.maybe(2, "train.schedule.end_lr", {"0.001"});
+      break;
+    case 1:
+      drawn.add({"train.schedule.kind=step"});
+      drawn.set("train.schedule.step_epochs", {"1", "2"});
+      break;
+    default:
+      break;
+  }
   drawn.maybe(4, "eval.every", {"0", "2"});
   drawn.maybe(3, "features.normalize", {"row", "column"});
   drawn.maybe(6, "digest", {"ids"});
@@ -208,19 +279,21 @@ Settings draw_job(Drawn& drawn, GraphOf graph, const FilesOfJobs& files) {
     draw_triples(drawn);
     return drawn.take();
   }
+  if (graph == GraphOf::links && drawn.once_in(4)) {
+    draw_links_of_rows(drawn, files);
+    return drawn.take();
+  }
   const bool several = graph == GraphOf::several_types || graph == GraphOf::relations;
   draw_sampling(drawn, graph, files);
   draw_model(drawn, several);
   switch (graph) {
     case GraphOf::links:
       draw_links(drawn, files);
+      draw_outputs(drawn);
       break;
     case GraphOf::relations:
-      drawn.add({"task.kind=edge", "task.classes=7", "task.reverse=rev_triple"});
-      drawn.set("task.decoder.kind", {"dot", "distmult", "mlp"});
-      drawn.maybe(4, "task.exclude", {"none"});
-      drawn.set("model.out_dim", {"4", "8"});
-      draw_learned_rows(drawn, "entity");
+      draw_edges(drawn);
+      draw_outputs(drawn);
       return drawn.take();
     case GraphOf::several_types:
       if (drawn.once_in(5)) {
@@ -231,6 +304,7 @@ Settings draw_job(Drawn& drawn, GraphOf graph, const FilesOfJobs& files) {
           drawn.set("task.edges", {"buys", "knows", R"(["buys", "sells"])"});
         }
         draw_decoder(drawn);
+        draw_outputs(drawn);
       }
       if (drawn.once_in(4)) {
         draw_learned_rows(drawn, "product");
@@ -252,7 +326,7 @@ Settings draw_job(Drawn& drawn, GraphOf graph, const FilesOfJobs& files) {
   return drawn.take();
 }
 
-Settings draw_layout(Drawn& drawn, std::uint32_t ranks) {
+Settings draw_place(Drawn& drawn, std::uint32_t ranks) {
   std::uint32_t per_host = drawn.once_in(3) ? ranks : 1;
   if (ranks == 4 && drawn.once_in(2)) {
     per_host = 2;
@@ -263,6 +337,10 @@ Settings draw_layout(Drawn& drawn, std::uint32_t ranks) {
   drawn.set("partition.method", {"random", "hash", "range", "ldg", "fennel"});
   drawn.maybe(4, "partition.order", {"original", "hotness"});
   drawn.maybe(4, "partition.seed", {"5"});
+  return drawn.take();
+}
+
+Settings draw_tuning(Drawn& drawn) {
   drawn.set("cluster.batches_in_flight", {"auto", "1", "7"});
   drawn.maybe(3, "cluster.samplers_per_trainer", {"2"});
   drawn.maybe(3, "cluster.threads", {"1", "3"});
@@ -275,7 +353,9 @@ Settings draw_layout(Drawn& drawn, std::uint32_t ranks) {
   drawn.maybe(5, "sample.cache.budget", {"20KB"});
   if (drawn.once_in(3)) {
     drawn.set("features.cache.policy", {"degree", "presample", "future"});
-    drawn.add({"features.cache.ratio=0.1"});
+    drawn.set("features.cache.ratio", {"0.1", "0.5", "1"});
+    drawn.maybe(3, "features.cache.lookahead", {"1", "5"});
+    drawn.maybe(3, "features.cache.measure", {"true"});
   }
   return drawn.take();
 }

@@ -55,10 +55,12 @@ struct FilesOfJobs {
   std::string ids, times;  ///< seeds of nodes, some of them twice, and a time for each
 };
 
-/// Settings of a job whose results no layout changes. \param ranks  of all its layouts
+/// Settings of a job whose results no layout changes.
 Settings draw_job(Drawn& drawn, GraphOf graph, const FilesOfJobs& files);
-/// Hosts, ranks on each, parts, their order and what is cached.
-Settings draw_layout(Drawn& drawn, std::uint32_t ranks);
+/// Hosts, ranks on each, parts and their order.
+Settings draw_place(Drawn& drawn, std::uint32_t ranks);
+/// Batches in flight, threads, latency, copies of lists and rows, and what is cached.
+Settings draw_tuning(Drawn& drawn);
 /// Devices that ranks compute on, and where the rows and lists for them lie.
 Settings draw_devices(Drawn& drawn);
 /// Processes that only sample.
