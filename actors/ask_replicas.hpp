@@ -29,7 +29,10 @@ Result<Ref<Reply>> ask_replica(caf::scoped_actor& self, const std::function<caf:
   for (int busy = 0; busy < most_tries;) {
     const auto holder = find();
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(give_up - Clock::now());
-    if (!holder || left.count() <= 0) {
+    if (!holder) {
+      return Error(Errc::peer_lost, "the holder is not there");
+    }
+    if (left.count() <= 0) {
       return answer;
     }
     self->request(holder, std::min(left, longest_attempt), message)

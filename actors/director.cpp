@@ -177,10 +177,17 @@ void finish(Self* self) {
       self, *options.io, [write = options.write_tables, step] { return write(step); },
       [self, generation = state.recovery->generation()](const Status& written) {
         auto& now = self->state;
-        if (now.recovery->generation() == generation) {
-          end(self, written ? Result<RunEnd>(*std::move(now.ended))
-                            : Result<RunEnd>(Error(written.error()).with("writing learned rows")));
+        if (now.recovery->generation() != generation) {
+          return;
         }
+        if (written) {
+          return end(self, *std::move(now.ended));
+        }
+        const auto why = Error(written.error()).with("writing learned rows");
+        if (++now.not_written > now.options.max_rollbacks) {
+          return end(self, why);
+        }
+        failed(self, why);  // a holder may be lost with the rows of the last state
       });
 }
 

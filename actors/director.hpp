@@ -52,7 +52,7 @@ struct DirectorOptions {
   /// Gives the holders the learned rows of a checkpoint. Blocks; called on `io`. Empty: the job has none.
   std::function<Status(const Checkpoint&)> load_tables = {};
   /// Writes the learned rows of the last state, at a step, for whoever uses the model. Blocks; called on
-  /// `io`. A failure ends the run. Empty: they are not written.
+  /// `io`. A holder that is lost takes all back; another failure ends the run. Empty: they are not written.
   std::function<Status(std::uint64_t step)> write_tables = {};
   /// The newest checkpoint on disk, null if there is none, for a run whose holders have lost learned rows.
   /// Blocks; called on `io`.

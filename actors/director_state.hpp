@@ -34,8 +34,9 @@ struct State {
   WatchedGroup evaluators;   ///< One without a handle: its process is lost
   WatchedGroup supervisors;  ///< One without a handle: its process is lost
   std::optional<EvaluatorCommand>
-      evaluation;               ///< The last one; may wait until all processes are there
-  std::optional<RunEnd> ended;  ///< Result, once all commands are done
+      evaluation;                 ///< The last one; may wait until all processes are there
+  std::optional<RunEnd> ended;    ///< Result, once all commands are done
+  std::uint32_t not_written = 0;  ///< Times that learned rows were not written at the end
   std::optional<TraceTrack::TimePoint> recovery_began;
 };
 using Self = caf::stateful_actor<State>;

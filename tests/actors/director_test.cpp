@@ -204,8 +204,10 @@ struct NoTables final : TableSource {
 };
 
 /// \param load  puts learned rows back; none: there are none
+/// \param write  writes them at the end
 Result<RunEnd> direct_with_supervisor(Host& host,
-                                      std::function<Status(const Checkpoint&)> load = {}) {
+                                      std::function<Status(const Checkpoint&)> load = {},
+                                      std::function<Status(std::uint64_t)> write = {}) {
   caf::actor_system_config config;
   caf::actor_system system(config);
   std::promise<Result<RunEnd>> promise;
@@ -220,6 +222,7 @@ Result<RunEnd> direct_with_supervisor(Host& host,
     start.tables = std::make_shared<const NoTables>();
   }
   options.load_tables = std::move(load);
+  options.write_tables = std::move(write);
   options.start = std::make_shared<const Checkpoint>(std::move(start));
   options.io = std::make_shared<InlineExecutor>();
   options.conductor.epochs = 5;
@@ -305,6 +308,43 @@ TEST(DirectorRecovery, HoldersThatAreAlwaysLostWithLearnedRowsEndTheRun) {
 
   EXPECT_ERROR(direct_with_supervisor(host, lost), Errc::peer_lost, "putting learned rows back");
   EXPECT_EQ(host.told.count("regroup 3"), 1U);
+}
+
+Status have_rows(const Checkpoint& /*of*/) {
+  return ok_status();
+}
+
+TEST(DirectorRecovery, AHolderThatIsLostBeforeItsRowsAreWrittenTakesAllBack) {
+  for (const auto code : {Errc::peer_lost, Errc::not_found}) {
+    Host host;
+    int writes = 0;
+    const auto lost_once = [&](std::uint64_t step) -> Status {
+      EXPECT_EQ(step, 5U);
+      return ++writes == 1 ? Error(code, "part 1: no holder") : ok_status();
+    };
+
+    ASSERT_OK_AND_ASSIGN(const auto end, direct_with_supervisor(host, have_rows, lost_once));
+
+    EXPECT_EQ(end.record.epochs.size(), 5U);
+    EXPECT_EQ(writes, 2);
+    EXPECT_EQ(host.told.count("regroup 1"), 1U);
+    // The rows are gone with the holder: from the start, where no checkpoint has them.
+    EXPECT_EQ(host.told.count("epoch 0 in 1"), code == Errc::not_found ? 1U : 0U);
+  }
+}
+
+TEST(DirectorRecovery, RowsThatAreNeverWrittenEndTheRun) {
+  for (const auto& [code, most] : {std::pair(Errc::not_found, 4), {Errc::failed_precondition, 1}}) {
+    Host host;
+    int writes = 0;
+    const auto never = [&, code = code](std::uint64_t) -> Status {
+      ++writes;
+      return Error(code, "no rows");
+    };
+
+    EXPECT_ERROR(direct_with_supervisor(host, have_rows, never), code, "writing learned rows");
+    EXPECT_EQ(writes, most);
+  }
 }
 
 TEST(DirectorRecovery, LossesAreCountedInARowOnly) {
