@@ -63,7 +63,7 @@ class RandomJobs {
   /// \returns how it ended; \p why says what differed, with the settings
   Outcome run(std::uint32_t number, std::string& why) const;
   /// The same of a program of a user's own, which takes the batches of the job of a number, learns rows, adds to a
-  /// tensor and to sums of all ranks. No actors are lost.
+  /// tensor and to sums of all ranks. One actor is lost.
   Outcome run_program(std::uint32_t number, std::string& why) const;
 
  private:

@@ -86,13 +86,39 @@ class CountingProgram {
   std::string said_;
 };
 
+/// An actor that is killed once rank 0 has made a step; none where its process has no such actor.
+struct Victim {
+  std::uint64_t step = 0;
+  ProcessId process{};
+  std::string name;
+};
+
+Victim draw_victim(Drawn& drawn, std::uint32_t ranks) {
+  Victim victim;
+  victim.step = 1 + drawn.below(8);
+  victim.process = ProcessId{drawn.below(ranks)};
+  victim.name =
+      drawn.one_of({"holder of part", "holder of part", "sampler 0 of rank", "collector of rank"});
+  victim.name += fmt::format(" {}", drawn.below(ranks));
+  return victim;
+}
+
 /// \returns nothing: the job is refused
 std::optional<Result<std::string>> results_of_program(std::optional<PreparedJob> prepared,
-                                                      SessionSetup setup = {}) {
+                                                      SessionSetup setup = {},
+                                                      const Victim* victim = nullptr) {
   if (!prepared) {
     return std::nullopt;
   }
   CountingProgram program(prepared->job);
+  SessionCluster* running = nullptr;
+  if (victim != nullptr) {
+    setup.on_step = [&](const StepReport& report) {
+      if (report.global_step == victim->step) {
+        static_cast<void>(running->cluster().kill(victim->process, victim->name));
+      }
+    };
+  }
   auto cluster = SessionCluster::create(prepared->job, prepared->store, std::move(setup));
   if (!cluster) {
     const auto code = cluster.error().code();
@@ -101,6 +127,7 @@ std::optional<Result<std::string>> results_of_program(std::optional<PreparedJob>
         << cluster.error().what();
     return std::nullopt;
   }
+  running = cluster->get();
   (*cluster)->start([&program](Session& session) { return program(session); });
   const auto outcome = (*cluster)->wait();
   if (!outcome.status) {
@@ -118,9 +145,10 @@ std::optional<Result<std::string>> results_of_program(std::optional<PreparedJob>
 RandomJobs::Outcome RandomJobs::run_program(std::uint32_t number, std::string& why) const {
   Drawn drawn(number);
   const auto picked = pick(drawn);
-  const auto results = [&](const Settings& layout, SessionSetup setup = {}) {
+  const auto results = [&](const Settings& layout, SessionSetup setup = {},
+                           const Victim* victim = nullptr) {
     return results_of_program(prepared(picked.text, together(picked.job, layout), JobTrainer::own),
-                              std::move(setup));
+                              std::move(setup), victim);
   };
   const auto first = results(picked.alone);
   if (!first) {
@@ -153,6 +181,25 @@ RandomJobs::Outcome RandomJobs::run_program(std::uint32_t number, std::string& w
       const auto& layout = drawn.once_in(2) ? picked.alone : picked.elsewhere;
       check(layout, results(layout, std::move(resuming)), "resumed in");
     }
+  }
+  // An actor is lost. Where that ends the program, it goes on from its last checkpoint, or begins again.
+  const auto victim = draw_victim(drawn, picked.ranks);
+  const auto layout = together(
+      layout_of(picked, drawn),
+      {replicas_of(picked, drawn), fmt::format("checkpoint.every.steps={}", drawn.below(4))});
+  KeptCheckpoints before(scratch_.path() / fmt::format("lost-{}", number));
+  SessionSetup losing;
+  before.keep_by(losing);
+  if (*first) {
+    auto run = results(layout, std::move(losing), &victim);
+    if (run && !*run) {
+      SessionSetup again;
+      again.resume = before.latest();
+      run = results(layout, std::move(again));
+    }
+    const auto how = fmt::format("without {} of process {} after step {} in", victim.name,
+                                 raw(victim.process), victim.step);
+    check(layout, run, how.c_str());
   }
   return same ? Outcome::same : Outcome::differs;
 }
