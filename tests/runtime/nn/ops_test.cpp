@@ -3,6 +3,12 @@
 
 #include <gtest/gtest.h>
 
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
 namespace troupe::nn {
 namespace {
 
@@ -29,6 +35,47 @@ TEST(Relu, KeepsNanSoThatDivergenceShows) {
 
   EXPECT_TRUE(std::isnan(x.data()[0]));
   EXPECT_EQ(std::vector<float>(x.data() + 1, x.data() + 4), (std::vector<float>{0, 0, 2}));
+}
+
+/// Every pair of numbers that differ in kind, so that vectors and what is left over see each.
+TEST(Activations, HaveTheBitsOfTheirDefinitionsForNumbersOfEachKind) {
+  constexpr float inf = std::numeric_limits<float>::infinity();
+  const std::vector<float> kinds{NAN, -inf, -3, -1e-40F, -0.0F, 0.0F, 1e-40F, 0.75F, 2, inf};
+  std::vector<float> outs;
+  std::vector<float> grads;
+  for (const float out : kinds) {
+    outs.insert(outs.end(), kinds.size(), out);
+    grads.insert(grads.end(), kinds.begin(), kinds.end());
+  }
+  const Matrix y = matrix_of(outs, 1, outs.size());
+  const auto expect = [&](const Matrix& found, const auto& definition, const char* what) {
+    for (std::size_t i = 0; i < outs.size(); ++i) {
+      const float expected = definition(outs[i], grads[i]);
+      EXPECT_TRUE(std::isnan(expected) ? std::isnan(found.data()[i])
+                                       : std::bit_cast<std::uint32_t>(found.data()[i]) ==
+                                             std::bit_cast<std::uint32_t>(expected))
+          << what << " of " << outs[i] << ", " << grads[i] << ": " << found.data()[i];
+    }
+  };
+  Matrix grad = matrix_of(grads, 1, grads.size());
+  relu_backward_rows(y.view(), 2.0F, grad.view());
+  expect(
+      grad, [](float out, float g) { return out <= 0 ? 0.0F : g * 2.0F; }, "ReLU's gradient");
+
+  Matrix activated(1, outs.size());
+  activate_rows(Activation::leaky_relu, 0.2F, y.view(), activated.view());
+  expect(
+      activated, [](float x, float) { return x > 0 ? x : x * 0.2F; }, "leaky ReLU");
+  grad = matrix_of(grads, 1, grads.size());
+  activate_backward_rows(Activation::leaky_relu, 0.2F, y.view(), 2.0F, grad.view());
+  expect(
+      grad, [](float out, float g) { return g * (out > 0 ? 1.0F : 0.2F); },
+      "leaky ReLU's gradient");
+  grad = matrix_of(grads, 1, grads.size());
+  activate_backward_rows(Activation::elu, 0.0F, y.view(), 2.0F, grad.view());
+  expect(
+      grad, [](float out, float g) { return g * (out > 0 ? 1.0F : out / 2.0F + 1.0F); },
+      "ELU's gradient");
 }
 
 struct ActivationCase {
