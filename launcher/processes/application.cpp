@@ -33,7 +33,7 @@ Result<std::uint32_t> apply_for_place(const ProcessArguments& agent) {
       TROUPE_RETURN_IF_ERROR(check_store(*welcome));
       return welcome->incarnation;
     }
-    if (welcome.error().code() == Errc::cancelled) {
+    if (welcome.error().code() == Errc::cancelled) {  // the director has closed its links
       return Error(Errc::peer_lost, "the run ended before this host had a place in it");
     }
     if (welcome.error().code() != Errc::overloaded || net::Clock::now() > until) {
