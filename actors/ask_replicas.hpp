@@ -25,12 +25,13 @@ Result<Ref<Reply>> ask_replica(caf::scoped_actor& self, const std::function<caf:
   constexpr std::chrono::milliseconds longest_attempt{3000};
   constexpr int most_tries = 500;
   const auto give_up = Clock::now() + deadline;
-  Result<Ref<Reply>> answer = Error(Errc::peer_lost, "the holder is not there");
+  const Error absent(Errc::peer_lost, "the holder is not there");
+  Result<Ref<Reply>> answer = absent;
   for (int busy = 0; busy < most_tries;) {
     const auto holder = find();
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(give_up - Clock::now());
     if (!holder) {
-      return Error(Errc::peer_lost, "the holder is not there");
+      return absent;
     }
     if (left.count() <= 0) {
       return answer;

@@ -48,7 +48,7 @@ void load_and_restore(Self* self, std::uint32_t generation) {
             return end(self, why);
           }
           now.load_tables = true;  // a holder was lost meanwhile
-          return carry_out(self, now.recovery->failed(why));
+          return failed(self, why);
         }
         restore(self, generation);
       });

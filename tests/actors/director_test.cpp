@@ -106,8 +106,8 @@ TEST(Director, EndsWhenATrainerDies) {
 
 // ---- recovery, with supervisors that start trainers again ----
 
-/// What a host's supervisor and its trainers were told, in order.
-struct Told {
+/// Requests to a host's supervisor and its trainers, in order.
+struct Requests {
   void add(const std::string& what) {
     const std::lock_guard guard(mutex);
     lines.push_back(what);
@@ -122,7 +122,7 @@ struct Told {
 
 /// One host with one trainer, which is lost in its third epoch `losses` times.
 struct Host {
-  Told told;
+  Requests requests;
   std::atomic<int> losses{0};
   std::atomic<bool> deaf{false};  ///< loses it by silence instead
   std::mutex mutex;
@@ -145,7 +145,7 @@ caf::behavior mortal_trainer(caf::stateful_actor<ReviveState>* self, Host* host)
   using Epoch = Ref<net::EpochResult>;
   return {
       [=](const Ref<net::EpochRequest>& request) -> caf::result<Epoch> {
-        host->told.add(fmt::format("epoch {} in {}", request->epoch, request->generation));
+        host->requests.add(fmt::format("epoch {} in {}", request->epoch, request->generation));
         if (request->epoch == 2 && host->losses-- > 0) {
           if (host->deaf) {
             self->state.deaf = true;
@@ -164,7 +164,7 @@ caf::behavior mortal_trainer(caf::stateful_actor<ReviveState>* self, Host* host)
         return Epoch(result);
       },
       [=](const Ref<net::Restore>& restore) {
-        host->told.add(
+        host->requests.add(
             fmt::format("restore step {} in {}", restore->state->global_step, restore->generation));
         self->state.at = restore->state;
         return Ref<net::Done>(net::Done{});
@@ -186,7 +186,7 @@ caf::behavior mortal_trainer(caf::stateful_actor<ReviveState>* self, Host* host)
 caf::behavior fake_supervisor(caf::event_based_actor* self, Host* host) {
   return {
       [=](const Ref<net::Regroup>& request) {
-        host->told.add(fmt::format("regroup {}", request->generation));
+        host->requests.add(fmt::format("regroup {}", request->generation));
         const std::lock_guard guard(host->mutex);
         caf::anon_send_exit(host->trainer, caf::exit_reason::kill);
         host->trainer = self->home_system().spawn(mortal_trainer, host);
@@ -248,10 +248,10 @@ TEST(DirectorRecovery, ALostTrainerIsReplacedAndAllGoOnFromTheLastState) {
   ASSERT_OK_AND_ASSIGN(const auto end, direct_with_supervisor(host));
 
   EXPECT_EQ(end.record.epochs.size(), 5U);
-  EXPECT_EQ(host.told.count("regroup 1"), 1U);
-  EXPECT_EQ(host.told.count("restore step 2 in 1"), 1U) << "the state after two epochs";
-  EXPECT_EQ(host.told.count("epoch 1 in 1"), 0U) << "what was done is not done again";
-  EXPECT_EQ(host.told.count("epoch 2 in 1"), 1U);
+  EXPECT_EQ(host.requests.count("regroup 1"), 1U);
+  EXPECT_EQ(host.requests.count("restore step 2 in 1"), 1U) << "the state after two epochs";
+  EXPECT_EQ(host.requests.count("epoch 1 in 1"), 0U) << "what was done is not done again";
+  EXPECT_EQ(host.requests.count("epoch 2 in 1"), 1U);
 }
 
 TEST(DirectorRecovery, ATrainerWithoutASignOfLifeIsALostOne) {
@@ -262,7 +262,7 @@ TEST(DirectorRecovery, ATrainerWithoutASignOfLifeIsALostOne) {
   ASSERT_OK_AND_ASSIGN(const auto end, direct_with_supervisor(host));
 
   EXPECT_EQ(end.record.epochs.size(), 5U);
-  EXPECT_EQ(host.told.count("regroup 1"), 1U);
+  EXPECT_EQ(host.requests.count("regroup 1"), 1U);
 }
 
 TEST(DirectorRecovery, OneThatIsLostAgainAndAgainEndsTheRun) {
@@ -270,8 +270,8 @@ TEST(DirectorRecovery, OneThatIsLostAgainAndAgainEndsTheRun) {
   host.losses = 1000;
 
   EXPECT_ERROR(direct_with_supervisor(host), Errc::peer_lost, "trainer 0");
-  EXPECT_EQ(host.told.count("regroup 3"), 1U);
-  EXPECT_EQ(host.told.count("regroup 4"), 0U);
+  EXPECT_EQ(host.requests.count("regroup 3"), 1U);
+  EXPECT_EQ(host.requests.count("regroup 4"), 0U);
 }
 
 TEST(DirectorRecovery, AHolderThatIsLostWhileItGetsLearnedRowsGetsThemAgain) {
@@ -285,8 +285,8 @@ TEST(DirectorRecovery, AHolderThatIsLostWhileItGetsLearnedRowsGetsThemAgain) {
 
   EXPECT_EQ(end.record.epochs.size(), 5U);
   EXPECT_EQ(loads, 3);
-  EXPECT_EQ(host.told.count("restore step 0 in 2"), 1U);
-  EXPECT_EQ(host.told.count("restore step 0 in 1"), 0U) << "before rows are there";
+  EXPECT_EQ(host.requests.count("restore step 0 in 2"), 1U);
+  EXPECT_EQ(host.requests.count("restore step 0 in 1"), 0U) << "before rows are there";
 }
 
 TEST(DirectorRecovery, LearnedRowsThatCannotBeReadEndTheRun) {
@@ -297,7 +297,7 @@ TEST(DirectorRecovery, LearnedRowsThatCannotBeReadEndTheRun) {
 
   EXPECT_ERROR(direct_with_supervisor(host, torn), Errc::data_corruption,
                "putting learned rows back: learned-0.bin: torn");
-  EXPECT_EQ(host.told.count("regroup 1"), 0U);
+  EXPECT_EQ(host.requests.count("regroup 1"), 0U);
 }
 
 TEST(DirectorRecovery, HoldersThatAreAlwaysLostWithLearnedRowsEndTheRun) {
@@ -307,7 +307,7 @@ TEST(DirectorRecovery, HoldersThatAreAlwaysLostWithLearnedRowsEndTheRun) {
   };
 
   EXPECT_ERROR(direct_with_supervisor(host, lost), Errc::peer_lost, "putting learned rows back");
-  EXPECT_EQ(host.told.count("regroup 3"), 1U);
+  EXPECT_EQ(host.requests.count("regroup 3"), 1U);
 }
 
 Status have_rows(const Checkpoint& /*of*/) {
@@ -327,9 +327,9 @@ TEST(DirectorRecovery, AHolderThatIsLostBeforeItsRowsAreWrittenTakesAllBack) {
 
     EXPECT_EQ(end.record.epochs.size(), 5U);
     EXPECT_EQ(writes, 2);
-    EXPECT_EQ(host.told.count("regroup 1"), 1U);
+    EXPECT_EQ(host.requests.count("regroup 1"), 1U);
     // The rows are gone with the holder: from the start, where no checkpoint has them.
-    EXPECT_EQ(host.told.count("epoch 0 in 1"), code == Errc::not_found ? 1U : 0U);
+    EXPECT_EQ(host.requests.count("epoch 0 in 1"), code == Errc::not_found ? 1U : 0U);
   }
 }
 

@@ -1,9 +1,10 @@
 #include "tests/e2e/fault_roles.hpp"
+#include "tests/support/run_outputs.hpp"
 #include "tests/support/scratch_folder.hpp"
 #include "tests/support/shared_memory.hpp"
 
 #include <algorithm>
-#include <cstdlib>
+#include <cstdint>
 #include <filesystem>
 #include <fmt/format.h>
 #include <signal.h>
@@ -14,10 +15,10 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr int steps = 9;        // per epoch and rank
-constexpr int epoch_hit = 4;    // early enough for the run to go on after it
-constexpr int step_kept = 40;   // a checkpoint
-constexpr auto patience = 60s;  // with whatever must come by itself
+constexpr int steps = 9;                 // per epoch and rank
+constexpr int epoch_hit = 4;             // early enough for the run to go on after it
+constexpr std::uint64_t step_kept = 40;  // a checkpoint
+constexpr auto patience = 60s;           // with whatever must come by itself
 
 std::vector<std::string> job_of(const FaultCell& cell, const std::string& output, int epochs,
                                 const SharedMemory& memory) {
@@ -39,17 +40,9 @@ double seconds_from(TestClock::time_point from, TestClock::time_point to) {
 }
 
 /// One of a step or a later one, which a busy disk comes to; also one that is being written.
-bool has_checkpoint(const std::string& output, int least) {
-  const std::string name = "step-";
-  std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(output + "/checkpoints", error)) {
-    const auto file = entry.path().filename().string();
-    const auto at = file.find(name);
-    if (at != std::string::npos && std::atoi(file.c_str() + at + name.size()) >= least) {
-      return true;
-    }
-  }
-  return false;
+bool has_checkpoint(const std::string& output, std::uint64_t least) {
+  const auto found = checkpoints_of(output, Checkpoints::begun);
+  return !found.empty() && found.rbegin()->first >= least;
 }
 
 bool is_progress(const PrintedLine& line) {

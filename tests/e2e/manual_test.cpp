@@ -304,7 +304,7 @@ TEST_F(Manual, AReplicaServesWhileTheHostOfTheOtherOneIsAway) {
   for (const int host : {0, 1, 2, 4}) {
     join_host(host, settings);
   }
-  // An epoch ends without the lost server, and no other begins: it is lost as the epoch begins.
+  // The evaluation after an epoch waits for the lost server, so one epoch's steps must show its replica.
   const std::string begins = "  step 1/9";
   std::string epoch;
   ASSERT_TRUE(run_->wait_until(

@@ -64,11 +64,11 @@ int RandomProcesses::disturbed(const std::vector<std::string>& words) {
   const auto act = drawn_.below(3);
   const auto victim = drawn_.below(1000);
   testing::WatchedRun run(words, scratch_.path().string());
-  const auto told = [&] {
+  const auto progress = [&] {
     return std::ranges::count_if(run.lines(),
                                  [](const auto& line) { return line.text.starts_with("epoch"); });
   };
-  run.wait_until([&] { return told() >= after; }, 60s);
+  run.wait_until([&] { return progress() >= after; }, 60s);
   auto processes = testing::processes_of(run.mark());
   std::erase_if(processes, [&](const auto& process) { return process.pid == run.pid(); });
   const bool member = act == 2 && !processes.empty();

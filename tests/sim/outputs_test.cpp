@@ -301,7 +301,9 @@ TEST_F(SimOutputs, LossesAndWhatIsDoneAboutThemAreMarked) {
   const auto picture = read_trace(scratch_.path() / "trace.json");
   // The director's watch sees the loss, or else the evaluator that reads the trainer's parameters.
   EXPECT_TRUE(std::ranges::any_of(picture.marks, [](const std::string& mark) {
-    return mark.find("trainer") != std::string::npos &&
+    return (mark.find("trainer 1") != std::string::npos ||
+            mark.find("evaluator of host 1: exact inference on host 1: reading the parameters of "
+                      "this host's trainer") != std::string::npos) &&
            mark.find("go back to step") != std::string::npos;
   })) << ::testing::PrintToString(picture.marks);
   EXPECT_TRUE(picture.slices.at("director").contains("recover"));

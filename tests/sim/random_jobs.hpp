@@ -27,6 +27,9 @@ std::optional<PreparedJob> prepared(const std::string& text, const Settings& set
 
 Settings together(const Settings& job, const Settings& layout);
 
+/// Expects the error of settings that do not go together, or of a rank whose own parts have no candidates.
+void expect_refused(const Error& why, const Job& job);
+
 class RandomJobs {
  public:
   enum class Outcome : std::uint8_t {

@@ -121,10 +121,7 @@ std::optional<Result<std::string>> results_of_program(std::optional<PreparedJob>
   }
   auto cluster = SessionCluster::create(prepared->job, prepared->store, std::move(setup));
   if (!cluster) {
-    const auto code = cluster.error().code();
-    EXPECT_TRUE(code == Errc::invalid_argument || code == Errc::unimplemented ||
-                code == Errc::failed_precondition)
-        << cluster.error().what();
+    expect_refused(cluster.error(), prepared->job);
     return std::nullopt;
   }
   running = cluster->get();
@@ -182,7 +179,7 @@ RandomJobs::Outcome RandomJobs::run_program(std::uint32_t number, std::string& w
       check(layout, results(layout, std::move(resuming)), "resumed in");
     }
   }
-  // An actor is lost. Where that ends the program, it goes on from its last checkpoint, or begins again.
+  // One actor is killed. A program that ends with it continues from its last checkpoint, or from the beginning.
   const auto victim = draw_victim(drawn, picked.ranks);
   const auto layout = together(
       layout_of(picked, drawn),

@@ -30,13 +30,18 @@ inline std::vector<nlohmann::json> metrics_of(const std::string& output) {
   return lines;
 }
 
-/// Checkpoints of a run's output by step, without those that a killed run had only begun to write.
-inline std::map<std::uint64_t, std::filesystem::path> checkpoints_of(const std::string& output) {
+enum class Checkpoints : std::uint8_t {
+  written,
+  begun  ///< also those that are being written, or that a killed run had only begun to write
+};
+/// Checkpoints of a run's output by step.
+inline std::map<std::uint64_t, std::filesystem::path> checkpoints_of(
+    const std::string& output, Checkpoints which = Checkpoints::written) {
   std::map<std::uint64_t, std::filesystem::path> found;
   std::error_code none;
   for (const auto& entry : std::filesystem::directory_iterator(output + "/checkpoints", none)) {
     const auto name = entry.path().filename().string();
-    if (name.find(".tmp-") == std::string::npos) {
+    if (which == Checkpoints::begun || name.find(".tmp-") == std::string::npos) {
       found.emplace(std::stoull(name.substr(5)), entry.path());
     }
   }
