@@ -445,9 +445,14 @@ TrainerOptions ClusterPlan::trainer_options(Rank rank) const {
 }
 
 EvaluatorOptions ClusterPlan::evaluator_options(ProcessId process) const {
+  const auto edge_decoders =
+      job.model.edge_features
+          ? std::make_shared<const std::vector<RowDecoder>>(collect->edge_decoders)
+          : nullptr;
   EvaluatorOptions options{.inference = {.network = network,
                                          .dir = job.sample.edge_dir,
                                          .decoders = collect->decoders,
+                                         .edge_decoders = edge_decoders,
                                          .seeds = seeds,
                                          .tables = embedding,
                                          .embeddings = inference && inference->embeddings}};

@@ -68,12 +68,6 @@ Status check_exact(const Job& job) {
         "predict: expected a job without sample.time, found one: exact inference reads edges "
         "of all times\ntry: predictions.npy of the run, which has the test seeds");
   }
-  if (!job.infers_exactly()) {
-    return Error(Errc::unimplemented,
-                 "predict: expected a job without model.edge_features, found one: exact inference "
-                 "with features of edges is not built yet\ntry: predictions.npy of the run, which "
-                 "has the test seeds");
-  }
   return ok_status();
 }
 

@@ -30,6 +30,8 @@ Status check_types(const HeterogeneousSchema& schema) {
     const auto name = fmt::format("edge type {}: ", edges.name);
     TROUPE_RETURN_IF_ERROR(
         check_count(name + "edges", edges.count, 0, store_layout::largest_count / 2));
+    TROUPE_RETURN_IF_ERROR(
+        check_count(name + "features", edges.features, 0, store_layout::largest_cols));
     TROUPE_RETURN_IF_ERROR(check_homophily(name, edges.homophily, schema.classes));
   }
   for (const auto& split : schema.splits) {
@@ -106,6 +108,14 @@ graph_source::Edges edges_of(const HeterogeneousOptions& options, std::size_t i,
                                        .homophily = type.homophily,
                                        .seed = options.seed,
                                        .type = number}));
+  if (type.features > 0) {
+    edges.features = uniform_features({.nodes = type.count,
+                                       .cols = type.features,
+                                       .dtype = options.feature_dtype,
+                                       .seed = options.seed,
+                                       .type = number,
+                                       .words = Stream::edge_features});
+  }
   return edges;
 }
 
@@ -123,9 +133,9 @@ std::string describe_edges(const HeterogeneousSchema& schema,
   const auto& transforms = type.transforms;
   return fmt::format(
       "    \"{}\": {{ \"source\": \"{}\", \"destination\": \"{}\", \"edges\": {}, "
-      "\"homophily\": {}{} }}",
+      "\"homophily\": {}{}{} }}",
       type.name, schema.nodes[type.source].name, schema.nodes[type.destination].name, type.count,
-      type.homophily,
+      type.homophily, type.features > 0 ? fmt::format(", \"features\": {}", type.features) : "",
       flags({{"weights", type.weights},
              {"times", type.times},
              {"symmetrize", transforms.symmetrize},

@@ -88,8 +88,8 @@ Status read_edge_value(const Member& member, const HeterogeneousSchema& schema,
   if (key == "source" || key == "destination") {
     return set_nodes(value, schema, key == "source" ? edges.source : edges.destination);
   }
-  if (key == "edges") {
-    return set_count(value, edges.count);
+  if (key == "edges" || key == "features") {
+    return set_count(value, key == "edges" ? edges.count : edges.features);
   }
   if (key == "homophily") {
     return set_number(value, edges.homophily);
@@ -109,8 +109,9 @@ Status read_edges(const Member& type, Reading& reading) {
   edges.homophily = reading.options.homophily;
   TROUPE_ASSIGN_OR_RETURN(
       const auto members,
-      known_members(type.value, {"dedup", "destination", "drop_self_loops", "edges", "homophily",
-                                 "reverse_edges", "source", "symmetrize", "times", "weights"}));
+      known_members(type.value,
+                    {"dedup", "destination", "drop_self_loops", "edges", "features", "homophily",
+                     "reverse_edges", "source", "symmetrize", "times", "weights"}));
   for (const auto* key : {"source", "destination", "edges"}) {
     if (!type.value.has(key)) {
       return missing(type.value, key);

@@ -1,7 +1,6 @@
 #include "runtime/generate/node_rows.hpp"
 
 #include "runtime/base/even_share.hpp"
-#include "runtime/generate/streams.hpp"
 
 #include <algorithm>
 #include <array>
@@ -32,7 +31,7 @@ class DrawnRows : public graph_source::FeatureRows {
   };
   DrawnRows(const FeatureDraw& draw, Range range)
       : draw_(draw),
-        key_(stream(draw.seed, Stream::features, draw.type)),
+        key_(stream(draw.seed, draw.words, draw.type)),
         least_(static_cast<float>(range.least)),
         step_(static_cast<float>((range.most - range.least) / 255)) {}
   FeatureInfo info() const override {

@@ -1,9 +1,11 @@
 #pragma once
 /// \file node_rows.hpp
-/// Features and labels of generated nodes, as rows that an import reads: functions of the node alone.
+/// Features and labels of generated nodes, and features of edges, as rows that an import reads: functions of the
+/// node or edge alone.
 #include "runtime/base/philox.hpp"
 #include "runtime/data/graph_source.hpp"
 #include "runtime/generate/node_classes.hpp"
+#include "runtime/generate/streams.hpp"
 #include "runtime/graph/graph_info.hpp"
 
 #include <cstdint>
@@ -14,12 +16,13 @@
 namespace troupe::generate {
 
 struct FeatureDraw {
-  std::uint64_t nodes = 0;
+  std::uint64_t nodes = 0;  ///< or edges
   std::uint64_t cols = 0;
   DType dtype = DType::f32;
   double noise = 1;
   std::uint64_t seed = 0;
-  std::uint16_t type = 0;  ///< number of the node type
+  std::uint16_t type = 0;  ///< number of the node or edge type
+  Stream words = Stream::features;
 };
 
 /// Uniform in [-0.5, 0.5). As u8: in 255 steps from 0 to 1.

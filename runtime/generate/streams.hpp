@@ -9,15 +9,16 @@ namespace troupe::generate {
 
 /// StreamName::hop. The numbers are part of what a seed means: never reuse one.
 enum class Stream : std::uint8_t {
-  quadrants = 1,   ///< of R-MAT: id = edge, word = level, highest level first
-  ids = 2,         ///< permutation from places to ids
-  features = 3,    ///< id = node, word = column
-  labels = 4,      ///< random labels: id = node
-  seeds = 5,       ///< permutation whose first nodes are train, then val, then test seeds
-  ends = 6,        ///< ends of an edge: id = edge
-  centres = 7,     ///< of the classes: id = class, word = column
-  cells = 8,       ///< permutation from R-MAT's cells to places
-  attributes = 9,  ///< weights and times: id = edge
+  quadrants = 1,       ///< of R-MAT: id = edge, word = level, highest level first
+  ids = 2,             ///< permutation from places to ids
+  features = 3,        ///< id = node, word = column
+  labels = 4,          ///< random labels: id = node
+  seeds = 5,           ///< permutation whose first nodes are train, then val, then test seeds
+  ends = 6,            ///< ends of an edge: id = edge
+  centres = 7,         ///< of the classes: id = class, word = column
+  cells = 8,           ///< permutation from R-MAT's cells to places
+  attributes = 9,      ///< weights and times: id = edge
+  edge_features = 10,  ///< id = edge, word = column
 };
 
 /// \param type  number of the node type or edge type, in heterogeneous graphs

@@ -328,9 +328,7 @@ struct Job {
   /// Whether ranks score batches while training; else evaluators do after exact inference.
   bool scores_batches() const { return eval.mode == "sampled" || model.layers == 0; }
   /// Whether exact inference can give what the model gives in batches.
-  bool infers_exactly() const {
-    return model.layers > 0 && !sample.time.given() && !model.edge_features;
-  }
+  bool infers_exactly() const { return model.layers > 0 && !sample.time.given(); }
   std::uint64_t seed = 0;
   std::filesystem::path output;
   std::filesystem::path default_output;  ///< `runs/NAME`, also where `output` is given

@@ -487,10 +487,6 @@ void check_training(const Job& job, const GraphInfo& graph, const SplitInfo* spl
     problems.add({"/eval/mode", "\"sampled\" with sample.time", "\"exact\"",
                   "exact inference reads edges of all times"});
   }
-  if (job.model.edge_features && job.eval.mode == "exact") {
-    problems.add({"/eval/mode", "\"sampled\" with model.edge_features",
-                  "\"exact\", which is not built yet for it", no_hint});
-  }
   if (job.task.knowledge()) {
     return;  // no layers
   }

@@ -26,8 +26,19 @@ std::uint64_t joined_inputs(const MemoryFacts& of) {
   return all;
 }
 
+/// Features of edges and what attention makes of them, where the model reads some. A block has room for
+/// those of its edges, or is one node.
+std::uint64_t edge_features(const MemoryFacts& of, std::uint32_t stage, NodeTypeId type,
+                            std::uint64_t edges, std::uint64_t longest) {
+  if (!of.job.model.edge_features) {
+    return 0;
+  }
+  const auto bytes = std::ranges::max(of.model->infer_footprint(stage, type, 0).edges);
+  return std::max(std::min(times(edges, bytes), nn::infer_block_bytes), times(longest, bytes));
+}
+
 /// Rows of all types are taken as wide as the widest that the stage reads.
-std::uint64_t block(const MemoryFacts& of, const nn::InferStage& stage,
+std::uint64_t block(const MemoryFacts& of, std::uint32_t number, const nn::InferStage& stage,
                     const nn::InferStage::Output& output, std::uint64_t own_parts) {
   const auto in_cols = *std::ranges::max_element(stage.in_cols);
   const auto own_nodes =
@@ -44,6 +55,7 @@ std::uint64_t block(const MemoryFacts& of, const nn::InferStage& stage,
   // Rows as they are used, and those of other processes as they come.
   auto bytes = plus(matrix_bytes(input, in_cols), of.remote(matrix_bytes(input, in_cols)));
   bytes = plus(bytes, plus(times(rows, 80), times(edges, 24)));
+  bytes = plus(bytes, edge_features(of, number, output.type, edges, longest));
   // Aggregated or transformed rows, the convolution's and the layer's. Computed one after the other
   // at best: both blocks may be under way.
   const bool first = output.cols < in_cols;
@@ -86,9 +98,10 @@ std::uint64_t memory_of_blocks(const MemoryFacts& of, const MemoryLoad& load) {
     }
   }
   std::uint64_t most = 0;
-  for (const auto& stage : of.model->infer_stages()) {
-    for (const auto& output : stage.outputs) {
-      most = std::max(most, block(of, stage, output, per_evaluator));
+  const auto stages = of.model->infer_stages();
+  for (std::uint32_t number = 0; number < stages.size(); ++number) {
+    for (const auto& output : stages[number].outputs) {
+      most = std::max(most, block(of, number, stages[number], output, per_evaluator));
     }
   }
   return most;

@@ -82,7 +82,7 @@ std::vector<SchemaRow> model_kind_rows(std::span<const nn::ModelKind> kinds) {
                   value("false"),
                   readers_of(kinds, "edge_features", "`") +
                       ": attention reads the edges' features, which `sample.edge_data` asks for; "
-                      "with `loops` false and sampled evaluation",
+                      "with `loops` false",
                   {},
                   put<&Job::model, &ModelOptions::edge_features>});
   rows.push_back({"/model/edge_weights",

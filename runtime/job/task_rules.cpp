@@ -274,9 +274,7 @@ void check_links_to_train(const Job& job, const GraphInfo& graph, ProblemList& p
                   "\"none\"", "a true link alone teaches nothing"});
   }
   if (job.task.embeds() && job.model.layers > 0 && !job.infers_exactly()) {
-    problems.add({"/task/kind",
-                  "a kind without embeddings of all nodes where exact inference is not "
-                  "built yet",
+    problems.add({"/task/kind", "a kind without embeddings of all nodes with sample.time",
                   "\"unsupervised\"", "\"link\" works"});
   }
   if (job.eval.rank_all) {

@@ -147,6 +147,9 @@ Status DeviceInference::infer(Executor& host, const Network& network, const Segm
     for (ConstMatrix& rows : copy.rows) {
       rows = rows.cols > 0 ? arrays.copied(rows) : rows;  // else not read
     }
+    for (ConstMatrix& rows : copy.edge_features) {
+      rows = rows.rows > 0 ? arrays.copied(rows) : rows;
+    }
     network.infer(tape, executor_, this->parameters(), copy, there);
   });
   return in_block(std::move(done), out.rows, input.blocks);

@@ -278,10 +278,9 @@ ConvCall Network::edge_call(const LayerCall& call, std::size_t edge) const {
   const Edge& of = call.layer.edges[edge];
   std::optional<Rows> features;
   if (of.shape.edge > 0) {
-    TROUPE_ASSERT(call.dropout != nullptr && of.type < call.dropout->edge_features.size(),
-                  "features of edges of type", of.type);
+    TROUPE_ASSERT(of.type < call.edge_features.size(), "features of edges of type", of.type);
     const LayerBlock& block = call.blocks[of.type];
-    const ConstMatrix& all = call.dropout->edge_features[of.type];
+    const ConstMatrix& all = call.edge_features[of.type];
     const std::size_t first = block.first_edge();
     const std::size_t count = block.num_edges();
     TROUPE_ASSERT(all.cols == of.shape.edge && first + count <= all.rows, "features of edges",
@@ -447,7 +446,8 @@ void Network::record(Executor& executor, std::span<const float> parameters,
                          .blocks = input.blocks[layer.number],
                          .below = layer.number == 0 ? nullptr : &input.blocks[layer.number - 1],
                          .rows = rows,
-                         .dropout = &input};
+                         .dropout = &input,
+                         .edge_features = input.edge_features};
     auto terms = record_edges(call, nullptr);
     for (const Node& node : layer.nodes) {
       rows[node.type] = record_node(call, node, terms, {});

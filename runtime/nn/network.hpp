@@ -54,7 +54,7 @@ struct ModelOptions {
   /// Every node type's features times a matrix of its own, plus a bias, to `hidden` columns, come before the
   /// first layer.
   bool linear_input = false;
-  /// Attention reads features of edges, those of `types`; not in exact inference.
+  /// Attention reads features of edges, those of `types`.
   bool edge_features = false;
   bool train_eps = false;       ///< of gin
   bool edge_weights = false;    ///< neighbors' rows count times the weights of their edges
@@ -123,6 +123,8 @@ struct InferInput {
   NodeTypeId type{};               ///< of the destinations
   std::vector<LayerBlock> blocks;  ///< by edge type: destinations with all their edges
   std::vector<ConstMatrix> rows;   ///< by node type: [num_src or more, in_cols of the stage]
+  /// As ForwardInput::edge_features.
+  std::vector<ConstMatrix> edge_features = {};
   /// The last but one layer: rows as the last layer takes them, whatever the stage makes of them
   /// besides: the nodes' embeddings.
   bool embeddings = false;

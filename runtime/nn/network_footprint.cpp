@@ -54,7 +54,7 @@ InferFootprint Network::infer_footprint(std::uint32_t stage, NodeTypeId type,
       footprint.destinations = plus(footprint.destinations, pass_bytes(edge, {.destinations = 1}));
       // Rows that are summed before they are added to those of other types.
       footprint.destinations = plus(footprint.destinations, bytes_of(out));
-      footprint.edges[edge.type] = pass_bytes(edge, {.edges = 1});
+      footprint.edges[edge.type] = plus(pass_bytes(edge, {.edges = 1}), bytes_of(edge.shape.edge));
     }
   }
   for (const auto e : output->edges) {  // lists, with an offset of each destination

@@ -167,6 +167,7 @@ Rows Network::record_layer(Tape& tape, const Layer& layer, const InferInput& inp
                  .layer = layer,
                  .blocks = input.blocks,
                  .rows = std::vector<Rows>(input.rows.size()),
+                 .edge_features = input.edge_features,
                  .messages = sends_messages()};
   for (const std::size_t read : layer.inputs) {
     call.rows[read] = tape.input(input.rows[read]);

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <span>
 #include <vector>
 
 namespace troupe::nn {
@@ -18,7 +19,8 @@ struct Network::LayerCall {
   std::vector<Rows> rows;                          ///< by node type
   std::vector<Rows> sources = {};  ///< by position in Layer::edges, read in place; empty: `rows`
   std::optional<Rows> own = {};    ///< with `sources`: of the destinations
-  const ForwardInput* dropout = nullptr;  ///< null: without
+  const ForwardInput* dropout = nullptr;            ///< null: without
+  std::span<const ConstMatrix> edge_features = {};  ///< by edge type; empty: the model reads none
   bool messages = false;
   std::size_t count(const Node& node) const {
     return blocks[layer.edges[node.edges.front()].type].num_dst;

@@ -2,6 +2,7 @@
 
 #include "runtime/nn/ops/cpu_block_ops.hpp"
 #include "runtime/nn/ops/tape.hpp"
+#include "runtime/run/exact_edge_features.hpp"
 #include "runtime/run/forward_input.hpp"
 
 #include <algorithm>
@@ -16,9 +17,10 @@ const nn::InferStage::Output& output_of(const nn::InferStage& stage, NodeTypeId 
   return *std::ranges::find(stage.outputs, type, &nn::InferStage::Output::type);
 }
 
-/// A batch of one hop as a stage takes it; borrows the batch.
-nn::InferInput infer_input(const Batch& batch, const nn::InferStage::Output& output,
-                           std::uint32_t stage, bool embeddings) {
+/// A batch of one hop as a stage takes it; borrows the batch and features of its edges.
+nn::InferInput infer_input(const Batch& batch, std::span<const Matrix> edge_features,
+                           const nn::InferStage::Output& output, std::uint32_t stage,
+                           bool embeddings) {
   nn::InferInput input;
   input.stage = stage;
   input.type = output.type;
@@ -29,6 +31,9 @@ nn::InferInput infer_input(const Batch& batch, const nn::InferStage::Output& out
   }
   for (const auto& rows : batch.rows) {
     input.rows.push_back(rows.features.view());
+  }
+  for (const auto& rows : edge_features) {
+    input.edge_features.push_back(rows.view());
   }
   return input;
 }
@@ -115,6 +120,7 @@ std::shared_ptr<const SampleOptions> ExactInference::stage_sample() const {
   SampleOptions sample;
   sample.dir = options_.dir;
   sample.edge_data.weights = options_.network->options().edge_weights;
+  sample.edge_data.entries = options_.edge_decoders != nullptr;
   auto& fanout = sample.fanout.emplace_back(host_.graph->edge_types.size(), 0);
   for (const auto& output : stage().outputs) {
     for (const auto e : output.edges) {
@@ -291,10 +297,17 @@ InferBlock ExactInference::computation(std::uint64_t block,
       .to = to.rows,
       .make = [network = options_.network, parameters = parameters_, layer = layer_,
                output = output_of(stage(), of.output->second), embeddings,
+               part = host_.parts.at(of.output->first), edge_decoders = options_.edge_decoders,
                ready = std::move(ready)](const InferPlace& on,
                                          MutMatrix rows) -> Result<std::uint64_t> {
         const auto& batch = ready->batch;
-        const auto input = infer_input(batch, output, layer, embeddings);
+        std::vector<Matrix> edge_features;
+        if (edge_decoders != nullptr) {
+          TROUPE_ASSIGN_OR_RETURN(edge_features,
+                                  edge_features_of_block(on.executor, *part, *edge_decoders,
+                                                         output.edges, *batch.sampled));
+        }
+        const auto input = infer_input(batch, edge_features, output, layer, embeddings);
         if (on.device != nullptr) {
           TROUPE_RETURN_IF_ERROR(on.device->infer(on.executor, *network, parameters, input, rows));
         } else {

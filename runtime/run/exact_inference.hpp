@@ -33,6 +33,8 @@ struct ExactInferenceOptions {
   std::shared_ptr<const nn::Network> network;
   EdgeDir dir = EdgeDir::in;
   std::vector<RowDecoder> decoders;  ///< Of the features, for the first layer
+  /// By edge type, of features of edges, for every layer; null: the network reads none.
+  std::shared_ptr<const std::vector<RowDecoder>> edge_decoders = nullptr;
   std::map<std::string, std::shared_ptr<const SeedList>> seeds;  ///< By role
   std::shared_ptr<const EmbeddingPlan> tables = nullptr;         ///< null: no rows are learned
   std::uint64_t block_bytes = nn::infer_block_bytes;
@@ -157,6 +159,7 @@ class ExactInference {
   std::shared_ptr<const CollectOptions> stage_inputs() const;
   std::shared_ptr<const SampleOptions> stage_sample() const;
   BlockInputs block_inputs(const Part& part, const nn::InferStage::Output& output) const;
+  std::vector<std::uint64_t> edge_bytes(NodeTypeId type) const;
   BlockInputs device_inputs(const Part& part, std::uint32_t stage,
                             const nn::InferStage::Output& output) const;
   nn::InferFootprint footprint(std::uint32_t stage, NodeTypeId type) const;

@@ -40,10 +40,19 @@ BlockInputs ExactInference::block_inputs(const Part& part,
     inputs.rows.push_back({host_.book->count(static_cast<NodeTypeId>(t)),
                            collect_->decoders[t].cols() * sizeof(float)});
   }
+  const auto of_edges = edge_bytes(output.type);
   for (const auto e : output.edges) {
-    inputs.along.push_back({&part.edges_of(e).lists(options_.dir), source_of(e)});
+    inputs.along.push_back({&part.edges_of(e).lists(options_.dir), source_of(e), of_edges[raw(e)]});
   }
   return inputs;
+}
+
+/// Of an edge that has features, by edge type: these, and what attention makes of them. Others take little
+/// beside rows.
+std::vector<std::uint64_t> ExactInference::edge_bytes(NodeTypeId type) const {
+  return options_.edge_decoders != nullptr
+             ? options_.network->infer_footprint(layer_, type, 0).edges
+             : std::vector<std::uint64_t>(host_.graph->edge_types.size());
 }
 
 nn::InferFootprint ExactInference::footprint(std::uint32_t stage, NodeTypeId type) const {

@@ -80,6 +80,12 @@ std::vector<NamedModel> models() {
   return all;
 }
 
+/// Attention of a kind over features of edges.
+nn::ModelOptions reads_edges(const char* kind) {
+  return {
+      .kind = kind, .hidden = 6, .out_dim = 4, .heads = 2, .loops = false, .edge_features = true};
+}
+
 using Logits = std::map<std::pair<std::uint32_t, std::uint64_t>, std::vector<float>>;
 
 /// Devices whose operations come from OnTestDevice, or from one emulated device of a given size.
@@ -202,6 +208,15 @@ TEST_P(ExactOnDevice, WeightsOfEdgesCount) {
   }
 }
 
+TEST_P(ExactOnDevice, FeaturesOfEdgesAreRead) {
+  auto graph = featured_graph();
+  add_edge_features(graph.edges[0], 3);
+  for (const char* const kind : {"gat", "gatv2", "rgat"}) {
+    SCOPED_TRACE(kind);
+    expect_same_everywhere(graph, reads_edges(kind));
+  }
+}
+
 /// Their embeddings, too.
 TEST_P(ExactOnDevice, SeveralTypesOfNodesAndEdges) {
   auto graph = papers_and_authors();
@@ -304,13 +319,40 @@ class ExactMemory : public InferenceRuns {
     return logits_of(std::move(hosts));
   }
 
+  /// Of the model and graph in use, from the least share that is enough.
+  void expect_within_share() {
+    inference_.reset();
+    device_.reset();
+    const auto expected = one_host();
+    const auto least = least_share([&](std::uint64_t bytes) {
+      device_ = DeviceShare{.bytes = bytes, .product_rows = gpu::emulated_product_rows};
+      return on_host({0, 1}).check_device().ok();
+    });
+    for (const std::uint64_t share : {least, least + least / 2, 8 * least}) {
+      SCOPED_TRACE(fmt::format("share {}", share));
+      compute_on({.memory_bytes = share}, share);
+      EXPECT_EQ(one_host(), expected);
+      EXPECT_LE(emulated_->memory().most_bytes(), share);
+    }
+  }
+
   std::shared_ptr<gpu::EmulatedDevice> emulated_;
   std::shared_ptr<nn::DeviceInference> inference_;
   int made_ = 0;
   int fails_at_ = 0;
 };
 
-/// From the least share on, which is just enough for the node with the most neighbors.
+TEST_F(ExactMemory, StaysWithinTheShareWithFeaturesOfEdges) {
+  auto graph = star(300);
+  add_edge_features(graph.edges[0], 40);
+  for (const char* const kind : {"gat", "gatv2", "rgat"}) {
+    SCOPED_TRACE(kind);
+    use(graph, 2, reads_edges(kind));
+    expect_within_share();
+  }
+}
+
+/// The least share is just enough for the node with the most neighbors.
 TEST_F(ExactMemory, StaysWithinTheShare) {
   auto several = papers_and_authors();
   add_features(several.nodes[0], 5);
@@ -320,20 +362,9 @@ TEST_F(ExactMemory, StaysWithinTheShare) {
       if (types && (name.starts_with("g") || model.layers == 1)) {
         continue;  // models of one edge type
       }
+      SCOPED_TRACE(fmt::format("{}, several types {}", name, types));
       use(types ? several : star(300), 2, model);
-      inference_.reset();
-      device_.reset();
-      const auto expected = one_host();
-      const auto least = least_share([&](std::uint64_t bytes) {
-        device_ = DeviceShare{.bytes = bytes, .product_rows = gpu::emulated_product_rows};
-        return on_host({0, 1}).check_device().ok();
-      });
-      for (const std::uint64_t share : {least, least + least / 2, 8 * least}) {
-        SCOPED_TRACE(fmt::format("{}, several types {}, share {}", name, types, share));
-        compute_on({.memory_bytes = share}, share);
-        EXPECT_EQ(one_host(), expected);
-        EXPECT_LE(emulated_->memory().most_bytes(), share);
-      }
+      expect_within_share();
     }
   }
 }

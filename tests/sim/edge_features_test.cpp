@@ -60,6 +60,37 @@ TEST_F(EdgeFeatureRun, FeaturesOfEdgesChangeTheDigestAndNothingThatIsLearned) {
   EXPECT_EQ(ids.batches, features.batches) << "rows are not ids";
 }
 
+/// Scored by batches with all neighbors or layer by layer, in any layout.
+TEST_F(EdgeFeatureRun, ExactScoresAreThoseOfAllNeighbors) {
+  for (const std::string dir : {"in", "out"}) {
+    const Settings way = {"model.kind=rgat", "model.edge_features=true", "model.heads=2",
+                          "sample.edge_dir=" + dir, "sample.fanout=[-1, -1]"};
+    const auto scored = [&](const std::string& mode, const Settings& more) {
+      auto all = way;
+      all.push_back("eval.mode=" + mode);
+      all.insert(all.end(), more.begin(), more.end());
+      return with_features(all);
+    };
+    ASSERT_OK_AND_ASSIGN(const auto sampled, scored("sampled", {}));
+    ASSERT_OK_AND_ASSIGN(plain_, scored("exact", {}));
+    ASSERT_EQ(plain_.epochs.size(), sampled.epochs.size());
+    for (std::size_t e = 0; e < plain_.epochs.size(); ++e) {
+      EXPECT_EQ(plain_.epochs[e].valid->accuracy, sampled.epochs[e].valid->accuracy);
+    }
+    EXPECT_EQ(plain_.outputs, sampled.outputs) << "exact in the end";
+    for (const Settings& layout :
+         std::vector<Settings>{{"partition.parts=1", "cluster.hosts=1"},
+                               {"partition.parts=3", "cluster.hosts=3"},
+                               {"cluster.placement=server_client"},
+                               {"partition.halo=1", "partition.halo_features=true"},
+                               {"cluster.replicas=2"},
+                               {"dataset.memory=mapped", "cluster.device=emulated:1"}}) {
+      ASSERT_OK_AND_ASSIGN(const auto record, scored("exact", layout));
+      EXPECT_EQ(record.outputs, plain_.outputs) << layout.front();
+    }
+  }
+}
+
 TEST_F(EdgeFeatureRun, WhatFeaturesOfEdgesDoNotGoWithIsRefused) {
   EXPECT_ERROR(with_features({"sample.cache.budget=1MB"}), Errc::invalid_argument,
                "/sample/cache/budget");

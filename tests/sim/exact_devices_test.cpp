@@ -180,7 +180,9 @@ TEST_F(ExactDevicesHeterogeneous, HasTheOutputsOfTheCpu) {
                              {"model.kind=hgt", "model.heads=2"},
                              {"model.kind=rgat", "model.heads=2", "model.input=linear"},
                              {"model.kind=rgcn", "embedding.author.dim=4"},
-                             {R"(sample.edge_data=["weights"])", "model.edge_weights=true"}}) {
+                             {R"(sample.edge_data=["weights"])", "model.edge_weights=true"},
+                             {R"(sample.edge_data=["features"])", "model.edge_features=true",
+                              "model.kind=rgat", "model.heads=2"}}) {
     SCOPED_TRACE(fmt::format("{}", fmt::join(way, " ")));
     Settings settings = {"train.epochs=1"};
     settings.insert(settings.end(), way.begin(), way.end());

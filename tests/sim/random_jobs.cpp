@@ -34,12 +34,12 @@ constexpr const char* several_types = R"({
   "node_types": {"customer": {"count": 300, "features": 9, "labels": true},
                  "product": {"count": 120, "features": 6}, "shop": {"count": 20, "features": 4}},
   "edge_types": {
-    "buys": {"source": "customer", "destination": "product", "edges": 1500, "weights": true,
-             "times": true, "reverse_edges": true},
+    "buys": {"source": "customer", "destination": "product", "edges": 1500, "features": 3,
+             "weights": true, "times": true, "reverse_edges": true},
     "knows": {"source": "customer", "destination": "customer", "edges": 700, "weights": true,
               "times": true, "symmetrize": true},
-    "sells": {"source": "shop", "destination": "product", "edges": 200, "weights": true,
-              "times": true, "reverse_edges": true}},
+    "sells": {"source": "shop", "destination": "product", "edges": 200, "features": 2,
+              "weights": true, "times": true, "reverse_edges": true}},
   "splits": {"": {"nodes": "customer", "train": 0.4, "val": 0.1, "test": 0.1},
              "other": {"nodes": "customer", "train": 0.1, "val": 0.2, "test": 0.3}}})";
 /// Of nodes with so many classes.
@@ -47,8 +47,8 @@ std::string one_type(int classes) {
   return fmt::format(R"({{
   "classes": {},
   "node_types": {{"node": {{"count": 500, "features": 10, "labels": true}}}},
-  "edge_types": {{"edge": {{"source": "node", "destination": "node", "edges": 2500, "weights": true,
-                            "times": true}}}},
+  "edge_types": {{"edge": {{"source": "node", "destination": "node", "edges": 2500, "features": 3,
+                            "weights": true, "times": true}}}},
   "splits": {{"": {{"nodes": "node", "train": 0.4, "val": 0.1, "test": 0.1}},
              "other": {{"nodes": "node", "train": 0.1, "val": 0.2, "test": 0.3}}}}}})",
                      classes);

@@ -75,6 +75,10 @@ void draw_model(Drawn& drawn, bool several) {
     drawn.maybe(3, "model.loops", {"false"});
     drawn.maybe(3, "model.concat", {"false"});
   }
+  if ((kind == "gat" || kind == "gatv2" || kind == "rgat") && drawn.once_in(3)) {
+    drawn.add(
+        {"model.edge_features=true", "model.loops=false", R"(sample.edge_data=["features"])"});
+  }
   if (kind == "gatv2") {
     drawn.maybe(3, "model.share_weights", {"true"});
   }

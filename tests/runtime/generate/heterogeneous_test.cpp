@@ -3,6 +3,9 @@
 #include "tests/runtime/generate/generated.hpp"
 
 #include <cmath>
+#include <cstring>
+#include <set>
+#include <vector>
 
 namespace troupe {
 namespace {
@@ -104,6 +107,42 @@ TEST_F(Heterogeneous, EdgeTypesHaveTheirShareInsideClasses) {
   EXPECT_NEAR(share_inside(store, 0), 0.9, 4 * std::sqrt(0.09 / 4000));
   EXPECT_EQ(share_inside(store, 1), share_inside(store, 0)) << "the reverse";
   EXPECT_NEAR(share_inside(store, 2), 0.6, 4 * std::sqrt(0.24 / 3000));
+}
+
+TEST_F(Heterogeneous, FeaturesOfEdgesAreThoseOfTheEdgeThatWasDrawn) {
+  std::string text = schema_text;
+  const std::string before = R"("homophily": 0.9,)";
+  text.replace(text.find(before), before.size(), R"("homophily": 0.9, "features": 5,)");
+  HeterogeneousOptions options;
+  ASSERT_OK_AND_ASSIGN(options.schema, read(text));
+  ASSERT_OK_AND_ASSIGN(const auto store, make(options));
+
+  const auto& info = store.info().edge_types;
+  ASSERT_TRUE(info[0].features && info[1].features);
+  EXPECT_EQ(info[0].features->cols, 5U);
+  EXPECT_FALSE(info[2].features.has_value());
+  const auto& buys = store.graph()->edges[0];
+  const auto& reverse = store.graph()->edges[1];
+  ASSERT_EQ(buys.features->rows, 4000U);
+  std::set<std::vector<std::byte>> rows;
+  std::set<std::vector<std::byte>> reversed;
+  for (std::uint64_t e = 0; e < 4000; ++e) {
+    const auto row = buys.features->row(e);
+    rows.insert({row.begin(), row.end()});
+    const auto back = reverse.features->row(e);
+    reversed.insert({back.begin(), back.end()});
+    for (std::size_t c = 0; c < 5; ++c) {
+      float value = 0;
+      std::memcpy(&value, row.data() + c * sizeof value, sizeof value);
+      EXPECT_GE(value, -0.5F);
+      EXPECT_LT(value, 0.5F);
+    }
+  }
+  EXPECT_EQ(rows.size(), 4000U);
+  EXPECT_EQ(rows, reversed);
+
+  text.replace(text.find(R"("features": 5)"), 13, R"("features": -1)");
+  EXPECT_ERROR(read(text), Errc::invalid_argument, "features");
 }
 
 TEST_F(Heterogeneous, WeightsAndTimesAreInTheirRanges) {

@@ -134,22 +134,21 @@ TEST(CheckTypes, RefusesModelsThatAreNotBuilt) {
   EXPECT_EQ(heterogeneous_problems(bad, heterogeneous_graph(), JobTrainer::own), "");
 }
 
-TEST(CheckTypes, FeaturesOfEdgesAreReadWithSampledEvaluationAlone) {
+TEST(CheckTypes, FeaturesOfEdgesAreReadOfTheTypesThatHaveThem) {
   GraphInfo info = heterogeneous_graph();
   info.edge_types[1].features = FeatureInfo{.cols = 3};
   const std::vector<std::string> settings{"model.kind=rgat", "model.edge_features=true",
                                           "sample.edge_data=[\"features\"]"};
-  Job good = job("[3, 2]", settings);
-  EXPECT_EQ(heterogeneous_problems(good, info), "");
-  fit_to_graph(good, info);
-  EXPECT_EQ(good.model.types.edges[1].cols, 3U);
-  EXPECT_EQ(good.model.types.edges[0].cols, 0U);
-  EXPECT_FALSE(good.infers_exactly());
-  auto exact = settings;
-  exact.emplace_back("eval.mode=exact");
-  EXPECT_EQ(heterogeneous_problems(job("[3, 2]", exact), info),
-            "/eval/mode: expected \"sampled\" with model.edge_features, found \"exact\", which is "
-            "not built yet for it\n");
+  for (const std::string mode : {"eval.mode=sampled", "eval.mode=exact"}) {
+    auto with_mode = settings;
+    with_mode.push_back(mode);
+    Job good = job("[3, 2]", with_mode);
+    EXPECT_EQ(heterogeneous_problems(good, info), "");
+    fit_to_graph(good, info);
+    EXPECT_EQ(good.model.types.edges[1].cols, 3U);
+    EXPECT_EQ(good.model.types.edges[0].cols, 0U);
+    EXPECT_TRUE(good.infers_exactly());
+  }
 }
 
 TEST(CheckTypes, BasesNeedFeaturesOfOneWidthOrALinearInput) {

@@ -254,6 +254,46 @@ TEST(EdgeFeatures, HaveTheGradientOfDifferencesThroughLayers) {
   }
 }
 
+TEST(EdgeFeatures, AreReadByExactInferenceWithTheBitsOfForward) {
+  const OwnedBlock graph = random_block(300, 300, 5, 1);
+  const Matrix x = random_matrix(300, 7, 3);
+  const Matrix of_edges = random_matrix(graph.sources.size(), 3, 4);
+  for (const std::string kind : {"gat", "gatv2", "rgat"}) {
+    for (const bool linear : {false, true}) {
+      ModelOptions options{.kind = kind,
+                           .layers = 2,
+                           .hidden = 8,
+                           .out_dim = 3,
+                           .heads = 2,
+                           .loops = false,
+                           .linear_input = linear,
+                           .edge_features = true};
+      options.types = {.nodes = {{"node", 7}},
+                       .edges = {{"edge", NodeTypeId{0}, NodeTypeId{0}, 3}}};
+      const auto network = network_of(options);
+      const auto parameters = network->initial_parameters(2);
+      ComputePool pool(2);
+      Activations activations;
+      ForwardInput input = one_type_input({graph.view(), graph.view()}, x.view());
+      input.edge_features = {of_edges.view()};
+      const ConstMatrix logits = network->forward(pool, parameters, input, activations);
+
+      Matrix rows = copy_of(x.view());
+      for (std::uint32_t stage = 0; stage < network->infer_stages().size(); ++stage) {
+        rows = network->infer(pool, parameters,
+                              {.stage = stage,
+                               .type = NodeTypeId{0},
+                               .blocks = {graph.view()},
+                               .rows = {rows.view()},
+                               .edge_features = {of_edges.view()}});
+      }
+
+      EXPECT_TRUE(same_bits(std::as_const(rows).view().flat(), logits.flat())) << kind;
+      EXPECT_FALSE(network->reads_in_place());
+    }
+  }
+}
+
 TEST(EdgeFeatures, AreRefusedWithLoopsAndByKindsWithoutAttention) {
   ModelOptions options{
       .kind = "gat", .in_dim = 4, .hidden = 8, .out_dim = 3, .edge_features = true};
@@ -383,8 +423,11 @@ TEST_P(EachRelational, ExactInferenceHasTheBitsOfForwardOnTheWholeGraph) {
     std::vector<Matrix> next(nodes.size());
     for (const auto& output : stages[stage].outputs) {
       const std::size_t layer = stage == 0 ? 0 : stage - (stages.size() - options.layers);
-      InferInput block{
-          .stage = stage, .type = output.type, .blocks = input.blocks[layer], .rows = {}};
+      InferInput block{.stage = stage,
+                       .type = output.type,
+                       .blocks = input.blocks[layer],
+                       .rows = {},
+                       .edge_features = input.edge_features};
       for (const Matrix& of : rows) {
         block.rows.push_back(of.view());
       }

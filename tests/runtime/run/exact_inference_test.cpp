@@ -1,5 +1,6 @@
 #include "runtime/run/exact_inference.hpp"
 
+#include "runtime/run/forward_input.hpp"
 #include "tests/runtime/run/inference_runs.hpp"
 
 namespace troupe {
@@ -20,6 +21,109 @@ TEST_F(Inference, GivesTheSameLogitsWhateverTheBlocksAndHosts) {
 
     EXPECT_EQ(logits_of(std::move(hosts)), expected) << block_bytes;
   }
+}
+
+/// Attention that reads features of edges, on a graph of one type or on one of several.
+class InferenceOfEdgeFeatures : public testing::InferenceRuns {
+ protected:
+  void use_kind(const std::string& kind, const testing::TestGraph& graph, std::uint32_t parts) {
+    use(graph, parts,
+        {.kind = kind,
+         .hidden = 6,
+         .out_dim = 4,
+         .heads = 2,
+         .loops = false,
+         .edge_features = true});
+  }
+  std::map<std::pair<std::uint32_t, std::uint64_t>, std::vector<float>> logits_in(
+      const std::vector<std::set<std::uint32_t>>& hosts, std::uint64_t block_bytes) {
+    std::vector<ExactInference> all;
+    for (const auto& parts : hosts) {
+      all.push_back(on_host(parts, block_bytes));
+    }
+    return logits_of(std::move(all));
+  }
+  /// Of nodes of type 0 in one batch with all neighbors, whose rows and features of edges are collected.
+  std::vector<std::vector<float>> forward(const std::vector<std::uint64_t>& nodes) {
+    SampleOptions sample;
+    sample.fanout = {{all_neighbours}, {all_neighbours}};
+    sample.edge_data.entries = true;
+    const auto collect = collect_with_edges(cut_);
+    const auto batch = testing::collect(
+        cut_, collect, testing::drive(cut_, sample, {Purpose::evaluate, 0, 0}, nodes));
+    const auto input = forward_input(network_->options(), 1, batch, false, {});
+    EXPECT_OK(input);
+    nn::Activations activations;
+    const auto rows = network_->forward(executor_, parameters_.as<float>(), *input, activations);
+    std::vector<std::vector<float>> logits;
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+      logits.emplace_back(rows.row(i).begin(), rows.row(i).end());
+    }
+    return logits;
+  }
+};
+
+TEST_F(InferenceOfEdgeFeatures, IsThatOfBatchesWithAllNeighborsWhateverTheBlocksAndHosts) {
+  auto one = testing::featured_graph();
+  testing::add_edge_features(one.edges[0], 3);
+  auto several = testing::papers_and_authors();
+  testing::add_features(several.nodes[0], 5);
+  testing::add_features(several.nodes[1], 7);
+  testing::add_edge_features(several.edges[0], 2);  // others have none
+  for (const std::string kind : {"gat", "gatv2", "rgat"}) {
+    for (const auto* const graph : {&one, &several}) {
+      if (kind != "rgat" && graph == &several) {
+        continue;
+      }
+      SCOPED_TRACE(kind);
+      use_kind(kind, *graph, 1);
+      const auto expected = logits_in({{0}}, nn::infer_block_bytes);
+      const std::vector<std::uint64_t> nodes = {0, 5, 11};
+      const auto of_batch = forward(nodes);
+      for (std::size_t i = 0; i < nodes.size(); ++i) {
+        EXPECT_EQ(expected.at({0, nodes[i]}), of_batch[i]) << nodes[i];
+      }
+      use_kind(kind, *graph, 3);
+      for (const std::uint64_t block_bytes : {1U, 500U, 5000U}) {
+        EXPECT_EQ(logits_in({{0, 1, 2}}, block_bytes), expected) << block_bytes;
+        EXPECT_EQ(logits_in({{0, 2}, {1}}, block_bytes), expected) << block_bytes;
+      }
+    }
+  }
+}
+
+TEST_F(InferenceOfEdgeFeatures, CutsBlocksByTheRoomThatTheyTakeToo) {
+  auto graph = testing::featured_graph();
+  testing::add_edge_features(graph.edges[0], 3);
+  const auto blocks = [&](std::uint64_t block_bytes) {
+    auto inference = on_host({0}, block_bytes);
+    EXPECT_OK(inference.set_parameters(parameters_));
+    inference.begin(0);
+    compute_layer(inference);
+    return inference.blocks_done();
+  };
+  use_kind("gat", graph, 1);
+  const auto room = graph.nodes[0].count * graph.nodes[0].cols * sizeof(float);  // of all rows
+  EXPECT_GT(blocks(room), 1U);
+  use(graph, 1, {.kind = "gat", .hidden = 6, .out_dim = 4, .heads = 2, .loops = false});
+  EXPECT_EQ(blocks(room), 1U);
+}
+
+TEST_F(InferenceOfEdgeFeatures, APartWithoutThemIsAnErrorOfTheBlock) {
+  auto graph = testing::featured_graph();
+  testing::add_edge_features(graph.edges[0], 3);
+  use_kind("gat", graph, 1);
+  auto of_host = host({0});
+  auto without = std::make_shared<Part>(*of_host.parts[PartId{0}]);
+  without->edges[0].features.reset();
+  of_host.parts[PartId{0}] = without;
+  ExactInference inference(options(nn::infer_block_bytes), std::move(of_host));
+  ASSERT_OK(inference.set_parameters(parameters_));
+  inference.begin(0);
+  const auto asked = inference.next();
+  const auto work = inference.computation(asked[0].block, ready(*asked[0].request));
+  EXPECT_ERROR(work.run({executor_}), Errc::invalid_argument,
+               "there is no table \"features of edge type 0\"");
 }
 
 TEST_F(Inference, HasTwoBlocksInFlight) {

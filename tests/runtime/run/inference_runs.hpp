@@ -28,13 +28,14 @@ class InferenceRuns : public ::testing::Test {
   void use(const TestGraph& graph, std::uint32_t parts, nn::ModelOptions options) {
     cut_ = cut_graph(graph, parts);
     options.in_dim = graph.nodes[0].cols;
-    if (graph.edges.size() > 1) {
+    if (graph.edges.size() > 1 || options.edge_features) {
       for (const auto& type : graph.nodes) {
         options.types.nodes.push_back({type.name, type.cols});
       }
       for (const auto& type : graph.edges) {
         options.types.edges.push_back({type.name, static_cast<NodeTypeId>(type.source),
-                                       static_cast<NodeTypeId>(type.destination)});
+                                       static_cast<NodeTypeId>(type.destination),
+                                       options.edge_features ? type.cols : 0});
       }
     }
     auto made = nn::make_network(options);
@@ -56,6 +57,10 @@ class InferenceRuns : public ::testing::Test {
     ExactInferenceOptions options;
     options.network = network_;
     options.decoders = collect_options(cut_, normalize_)->decoders;
+    if (network_->options().edge_features) {
+      options.edge_decoders =
+          std::make_shared<const std::vector<RowDecoder>>(collect_with_edges(cut_)->edge_decoders);
+    }
     options.block_bytes = block_bytes;
     options.embeddings = embeddings_;
     options.device = device_;
