@@ -31,7 +31,7 @@ Status check_types(const HeterogeneousSchema& schema) {
     TROUPE_RETURN_IF_ERROR(
         check_count(name + "edges", edges.count, 0, store_layout::largest_count / 2));
     TROUPE_RETURN_IF_ERROR(
-        check_count(name + "features", edges.features, 0, store_layout::largest_cols));
+        check_count(name + "features", edges.features, 0, store_layout::largest_feature_cols));
     TROUPE_RETURN_IF_ERROR(check_homophily(name, edges.homophily, schema.classes));
   }
   for (const auto& split : schema.splits) {

@@ -25,10 +25,10 @@ struct HeterogeneousSchema {
     std::size_t destination = 0;
     std::uint64_t count = 0;  ///< drawn
     double homophily = 0.8;
-    std::uint64_t features = 0;
     bool weights = false;
     bool times = false;
     EdgeTransforms transforms{};
+    std::uint64_t features = 0;
   };
   struct Split {
     std::string name;       ///< "" is the default split

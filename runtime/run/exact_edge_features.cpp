@@ -17,7 +17,7 @@ Result<std::vector<Matrix>> edge_features_of_block(Executor& executor, const Par
   for (const auto type : types) {
     const auto& edges = block.edges[raw(type)];
     const auto& decoder = decoders[raw(type)];
-    if (decoder.cols() == 0 || edges.sources.empty()) {
+    if (decoder.cols() == 0) {
       continue;
     }
     TROUPE_ASSERT(edges.entries.size() == edges.sources.size(), "entry numbers, edges",

@@ -78,13 +78,13 @@ TEST_F(EdgeFeatureRun, ExactScoresAreThoseOfAllNeighbors) {
       EXPECT_EQ(plain_.epochs[e].valid->accuracy, sampled.epochs[e].valid->accuracy);
     }
     EXPECT_EQ(plain_.outputs, sampled.outputs) << "exact in the end";
-    for (const Settings& layout :
-         std::vector<Settings>{{"partition.parts=1", "cluster.hosts=1"},
-                               {"partition.parts=3", "cluster.hosts=3"},
-                               {"cluster.placement=server_client"},
-                               {"partition.halo=1", "partition.halo_features=true"},
-                               {"cluster.replicas=2"},
-                               {"dataset.memory=mapped", "cluster.device=emulated:1"}}) {
+    for (const Settings& layout : std::vector<Settings>{
+             {"partition.parts=1", "cluster.hosts=1", "cluster.trainers_per_host=2"},
+             {"partition.parts=7"},
+             {"cluster.placement=server_client"},
+             {"partition.halo=1", "partition.halo_features=true"},
+             {"cluster.replicas=2"},
+             {"dataset.memory=mapped", "cluster.device=emulated:1"}}) {
       ASSERT_OK_AND_ASSIGN(const auto record, scored("exact", layout));
       EXPECT_EQ(record.outputs, plain_.outputs) << layout.front();
     }

@@ -46,7 +46,7 @@ class InferenceOfEdgeFeatures : public testing::InferenceRuns {
   /// Of nodes of type 0 in one batch with all neighbors, whose rows and features of edges are collected.
   std::vector<std::vector<float>> forward(const std::vector<std::uint64_t>& nodes) {
     SampleOptions sample;
-    sample.fanout = {{all_neighbours}, {all_neighbours}};
+    sample.fanout.assign(2, std::vector<std::int32_t>(cut_.info.edge_types.size(), all_neighbours));
     sample.edge_data.entries = true;
     const auto collect = collect_with_edges(cut_);
     const auto batch = testing::collect(
