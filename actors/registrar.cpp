@@ -124,13 +124,14 @@ void join_deadline(Registrar* self) {
                   fmt::join(state.roster->missing(), ", "))));
 }
 
-// ---- states of ranks with a user program ----
+// ---- what processes begin with ----
 
 Result<net::StateReply> start_state(const RegistrarOptions& options,
                                     const net::ReadStart& request) {
-  if (!options.welcome.resume) {
+  if (!options.welcome.resume && !options.welcome.infers) {
     return Error(Errc::failed_precondition,
-                 fmt::format("process {}: expected a run that is resumed", raw(request.process)));
+                 fmt::format("process {}: expected a run that is resumed, or inference",
+                             raw(request.process)));
   }
   return options.start_state(request);
 }

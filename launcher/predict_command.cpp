@@ -4,6 +4,7 @@
 #include "launcher/predict_rows.hpp"
 #include "launcher/prepare_run.hpp"
 #include "launcher/print_error.hpp"
+#include "launcher/processes/host_copy.hpp"
 #include "launcher/read_job.hpp"
 #include "launcher/say_line.hpp"
 #include "runtime/job/embedding_rules.hpp"
@@ -35,22 +36,6 @@ Result<NodeTypeId> named_type(const Job& job, const std::string& name,
   }
   return Error(Errc::invalid_argument, fmt::format("--node-type: expected {}, found \"{}\"; {}",
                                                    fmt::join(names, " or "), name, others));
-}
-
-/// All processes of "local" are on this host, where one of them computes the same bits.
-Status check_launch(const Job& job, const Say& say) {
-  const auto& launch = job.cluster.launch;
-  if (launch == "local") {
-    say("predict: computes in one process, with the parts and threads of the job");
-  } else if (launch != "simulate") {
-    return Error(Errc::unimplemented,
-                 fmt::format("predict: expected launch \"simulate\" or \"local\", found \"{}\": "
-                             "exact inference outside a run is not built yet for other hosts\n"
-                             "try: --set cluster.launch=simulate on a host that has memory for the "
-                             "whole graph, or predictions.npy of the run, which has the test seeds",
-                             launch));
-  }
-  return ok_status();
 }
 
 /// Rows that no layer has made: what models without layers compare, or with --learned the learned columns alone.
@@ -123,6 +108,7 @@ Result<NodeTypeId> type_of_input_rows(const PreparedRun& run, const PredictArgum
 
 /// Writes rows as they were learned, or as a model without layers compares them.
 Status write_input_rows(const PreparedRun& run, const PredictArguments& arguments, const Say& say) {
+  const EndAtSignal end_at_signal;
   const auto& job = run.job;
   TROUPE_RETURN_IF_ERROR(check_input_rows(job, arguments));
   RunSetup setup;
@@ -152,6 +138,7 @@ Status predict(const PreparedRun& run, const PredictArguments& arguments, const 
   const auto began = std::chrono::steady_clock::now();
   TROUPE_ASSIGN_OR_RETURN(const auto result,
                           infer(run, std::move(setup), InferenceTask{nodes, arguments.embeddings}));
+  const EndAtSignal end_at_signal;
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - began;
   const auto folder = folder_of_predictions(job, arguments);
   TROUPE_RETURN_IF_ERROR(write_predictions(folder, nodes->original, result.outputs->view()));
@@ -165,10 +152,15 @@ Status predict(const PreparedRun& run, const PredictArguments& arguments, const 
   return ok_status();
 }
 
+Result<std::shared_ptr<const TripleNames>> read_names(const PreparedRun& run,
+                                                      const PredictArguments& arguments) {
+  const EndAtSignal end_at_signal;
+  return names_of(run, arguments);
+}
+
 }  // namespace
 
 ExitCode predict_command(const PredictArguments& arguments) {
-  const EndAtSignal end_at_signal;
   const Say say = say_line;
   if (const auto there = check_readable("--model", arguments.model); !there) {
     return print_error(there.error());
@@ -177,16 +169,20 @@ ExitCode predict_command(const PredictArguments& arguments) {
   if (!job) {
     return ExitCode::usage;
   }
-  if (const auto can = check_launch(*job, say); !can) {  // before the data is imported
-    return print_error(can.error());
+  if (job->cluster.launch == "local") {  // where it computes the same bits
+    say("predict: computes in one process, with the parts and threads of the job");
   }
   std::optional<PreparedRun> run;
-  if (const auto code = prepare_run(arguments.job, say, run); !run) {
+  if (const auto code = prepare_with_hosts(arguments.job, say, run); !run) {
     return code;
   }
-  const auto names = names_of(*run, arguments);
+  const auto names = read_names(*run, arguments);
   if (!names) {
     return print_error(names.error());
+  }
+  if (const auto copied = copy_if_asked(run->job, run->store, arguments.job.file, {}, say);
+      !copied) {
+    return print_error(copied.error());
   }
   const auto done = arguments.top > 0          ? predict_top(*run, arguments, names->get(), say)
                     : !arguments.links.empty() ? predict_links(*run, arguments, names->get(), say)

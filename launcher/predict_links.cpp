@@ -1,3 +1,4 @@
+#include "launcher/end_at_signal.hpp"
 #include "launcher/predict_rows.hpp"
 #include "runtime/nn/catalog.hpp"
 #include "runtime/nn/number_losses.hpp"
@@ -66,6 +67,7 @@ Status predict_links(const PreparedRun& run, const PredictArguments& arguments,
   RunSetup setup;
   TROUPE_RETURN_IF_ERROR(read_setup(job, arguments.model, setup));
   TROUPE_ASSIGN_OR_RETURN(const auto sides, sides_of(run, setup, pairs));
+  const EndAtSignal end_at_signal;
   TROUPE_ASSIGN_OR_RETURN(const auto network, nn::make_network(job.model));
   InlineExecutor executor;
   const Matrix outputs =

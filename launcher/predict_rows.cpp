@@ -1,5 +1,10 @@
 #include "launcher/predict_rows.hpp"
 
+#include "launcher/bound_the_end.hpp"
+#include "launcher/end_at_signal.hpp"
+#include "launcher/end_or_signal.hpp"
+#include "launcher/make_cluster.hpp"
+#include "launcher/progress.hpp"
 #include "launcher/simulated_cluster.hpp"
 #include "runtime/job/embedding_rules.hpp"
 #include "runtime/job/link_rules.hpp"
@@ -10,6 +15,7 @@
 #include "runtime/run/pair_outputs.hpp"
 #include "runtime/run/table_source.hpp"
 
+#include <chrono>
 #include <fmt/format.h>
 #include <memory>
 #include <unistd.h>
@@ -85,6 +91,40 @@ Result<Matrix> read_input_rows(const PreparedRun& run, const RunSetup& setup, In
   return input_rows(run.store, wanted, nodes);
 }
 
+namespace {
+
+Result<RunResult> infer_here(const PreparedRun& run, ClusterHooks hooks, RunSetup setup) {
+  const EndAtSignal end_at_signal;
+  TROUPE_ASSIGN_OR_RETURN(auto cluster,
+                          SimulatedCluster::create(run.job, run.store, std::move(hooks)));
+  return cluster->run(std::move(setup));
+}
+
+/// Until the end, or a signal, at which all processes end.
+Result<RunResult> infer_on_hosts(const PreparedRun& run, ClusterHooks hooks, RunSetup setup) {
+  constexpr std::chrono::seconds longest_stop{10};
+  TROUPE_ASSIGN_OR_RETURN(auto cluster,
+                          make_cluster(run.job, run.store, std::move(hooks), run.folder));
+  const auto end = std::make_shared<EndOrSignal<Result<RunResult>>>();
+  cluster->start(std::move(setup),
+                 [end](Result<RunResult> result) { end->end(std::move(result)); });
+  auto result = end->wait();
+  if (!result) {
+    cluster->stop();
+    end->wait_stopped(longest_stop);
+    bound_the_end(time_to_end, ExitCode::interrupted);
+    result = Error(Errc::cancelled, "interrupted");
+  }
+  cluster->finish();
+  return *std::move(result);
+}
+
+}  // namespace
+
+bool infers_on_hosts(const Job& job) {
+  return job.cluster.launch != "simulate" && job.cluster.launch != "local";
+}
+
 Result<RunResult> infer(const PreparedRun& run, RunSetup setup, InferenceTask task) {
   auto progress = std::make_shared<Progress>(
       Progress::Options{.terminal = isatty(STDOUT_FILENO) == 1, .metric = run.job.eval.metric});
@@ -92,10 +132,9 @@ Result<RunResult> infer(const PreparedRun& run, RunSetup setup, InferenceTask ta
   hooks.inference = std::move(task);
   hooks.say = [progress](const std::string& text) { progress->note(text); };
   hooks.on_infer = [progress](const InferenceReport& report) { progress->infer(report); };
-  TROUPE_ASSIGN_OR_RETURN(auto cluster,
-                          SimulatedCluster::create(run.job, run.store, std::move(hooks)));
-  auto result = cluster->run(std::move(setup));
-  cluster.reset();
+  const auto on_hosts = infers_on_hosts(run.job);
+  auto result = on_hosts ? infer_on_hosts(run, std::move(hooks), std::move(setup))
+                         : infer_here(run, std::move(hooks), std::move(setup));
   progress.reset();  // with its live line, before other lines
   return result;
 }
@@ -114,6 +153,7 @@ Result<SeedList> nodes_of(const PreparedRun& run, const PredictArguments& argume
 Result<std::shared_ptr<const Matrix>> compared_rows(const PreparedRun& run, const RunSetup& setup,
                                                     SeedList nodes) {
   if (run.job.model.layers == 0) {
+    const EndAtSignal end_at_signal;
     TROUPE_ASSIGN_OR_RETURN(auto rows, read_input_rows(run, setup, InputColumns::all, nodes));
     return std::make_shared<const Matrix>(std::move(rows));
   }

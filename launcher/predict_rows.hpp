@@ -29,7 +29,11 @@ enum class InputColumns : std::uint8_t { all, learned };
 Result<Matrix> read_input_rows(const PreparedRun& run, const RunSetup& setup, InputColumns columns,
                                const SeedList& nodes);
 
-/// Outputs of nodes by exact inference on the job's cluster, with its progress. \errors those of a run
+/// Whether the job's launch has exact inference on its hosts; with "simulate" and "local" this process has all.
+bool infers_on_hosts(const Job& job);
+/// Outputs of nodes by exact inference, with its progress. A signal ends this process, or on hosts the call.
+/// \requires there is no EndAtSignal
+/// \errors those of a run; cancelled: a signal
 Result<RunResult> infer(const PreparedRun& run, RunSetup setup, InferenceTask task);
 
 using SayLine = std::function<void(const std::string&)>;
@@ -40,6 +44,7 @@ Result<SeedList> nodes_of(const PreparedRun& run, const PredictArguments& argume
 
 /// Rows of nodes as a decoder compares them: outputs of the last layer, or without layers what the model reads.
 /// \param setup  of read_setup()
+/// \requires as infer()
 Result<std::shared_ptr<const Matrix>> compared_rows(const PreparedRun& run, const RunSetup& setup,
                                                     SeedList nodes);
 /// \errors invalid_argument: options that are of nodes alone; those of check_exact()

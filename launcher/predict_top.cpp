@@ -1,4 +1,5 @@
 #include "launcher/cluster_plan.hpp"
+#include "launcher/end_at_signal.hpp"
 #include "launcher/predict_rows.hpp"
 #include "runtime/base/executor.hpp"
 #include "runtime/nn/catalog.hpp"
@@ -154,6 +155,7 @@ Status predict_top_entities(const PreparedRun& run, const PredictArguments& argu
   RunSetup setup;
   TROUPE_RETURN_IF_ERROR(read_setup(job, arguments.model, setup));
   TROUPE_ASSIGN_OR_RETURN(const auto entities, all_rows(run, setup, asked.type.ends.source));
+  const EndAtSignal end_at_signal;
   const std::vector<std::uint32_t> known(asked.known.begin(), asked.known.end());
   TROUPE_ASSIGN_OR_RETURN(const auto network, nn::make_network(job.model));
   TROUPE_ASSIGN_OR_RETURN(const auto left_out,
@@ -203,6 +205,7 @@ Status predict_top(const PreparedRun& run, const PredictArguments& arguments,
   } else {
     TROUPE_ASSIGN_OR_RETURN(of_sources, compared_rows(run, setup, sources));
   }
+  const EndAtSignal end_at_signal;
   TROUPE_ASSIGN_OR_RETURN(const auto network, nn::make_network(job.model));
   TROUPE_ASSIGN_OR_RETURN(const auto left_out,
                           left_out_of(run, arguments, type, sources, destinations->rows()));

@@ -12,7 +12,7 @@ namespace troupe {
 namespace {
 
 /// Imports and partitions what is missing.
-ExitCode prepare_data(Job job, const Say& say, JobTrainer trainer,
+ExitCode prepare_data(const JobArguments& arguments, Job job, const Say& say, JobTrainer trainer,
                       std::optional<PreparedRun>& run) {
   const auto graph = prepare_graph_info(job, say);
   if (!graph) {
@@ -25,8 +25,25 @@ ExitCode prepare_data(Job job, const Say& say, JobTrainer trainer,
   if (!store) {
     return print_error(store.error(), ExitCode::data);
   }
-  run.emplace(PreparedRun{std::move(job), *std::move(store), {}});
+  run.emplace(PreparedRun{std::move(job),
+                          *std::move(store),
+                          std::filesystem::absolute(arguments.file).parent_path(),
+                          {}});
   return ExitCode::done;
+}
+
+/// And makes the output folder.
+ExitCode prepare_output(const JobArguments& arguments, Job job, const Say& say, JobTrainer trainer,
+                        std::optional<PreparedRun>& run) {
+  const auto code = prepare_data(arguments, std::move(job), say, trainer, run);
+  if (!run) {
+    return code;
+  }
+  if (const auto made = make_folders(run->job.output); !made) {
+    run.reset();
+    return print_error(Error(made.error()).with("output"), ExitCode::data);
+  }
+  return code;
 }
 
 }  // namespace
@@ -45,15 +62,20 @@ ExitCode prepare_run(const JobArguments& arguments, const Say& say, std::optiona
     return ExitCode::usage;
   }
   const EndAtSignal end_at_signal;
-  const auto code = prepare_data(*std::move(job), say, trainer, run);
-  if (!run) {
-    return code;
+  return prepare_output(arguments, *std::move(job), say, trainer, run);
+}
+
+ExitCode prepare_with_hosts(const JobArguments& arguments, const Say& say,
+                            std::optional<PreparedRun>& run) {
+  auto job = read_job_for_run(arguments);
+  if (!job) {
+    return ExitCode::usage;
   }
-  if (const auto made = make_folders(run->job.output); !made) {
-    run.reset();
-    return print_error(Error(made.error()).with("output"), ExitCode::data);
+  const EndAtSignal end_at_signal;
+  if (const auto known = check_host_names(job->cluster); !known) {
+    return print_error(known.error(), ExitCode::usage);
   }
-  return code;
+  return prepare_output(arguments, *std::move(job), say, JobTrainer::built_in, run);
 }
 
 ExitCode prepare_run_on_hosts(const RunArguments& arguments, const Say& say,
@@ -76,7 +98,7 @@ ExitCode prepare_run_on_hosts(const RunArguments& arguments, const Say& say,
     return print_error(claim.error(), ExitCode::data);
   }
   move_output(*job, claim->dir());
-  const auto code = prepare_data(*std::move(job), say, trainer, run);
+  const auto code = prepare_data(arguments.job, *std::move(job), say, trainer, run);
   if (!run) {
     return code;
   }

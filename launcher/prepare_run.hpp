@@ -9,6 +9,7 @@
 #include "runtime/job/job_file.hpp"
 #include "runtime/run/output_folder.hpp"
 
+#include <filesystem>
 #include <optional>
 
 namespace troupe {
@@ -16,7 +17,8 @@ namespace troupe {
 struct PreparedRun {
   Job job;  ///< checked against the graph
   PartitionedStore store;
-  OutputClaim claim = {};  ///< On the output folder, for runs
+  std::filesystem::path folder = {};  ///< That the job's relative paths are meant from; absolute
+  OutputClaim claim = {};             ///< On the output folder, for runs
 };
 
 /// Reads and checks the job, imports and partitions what is missing, makes the output folder; for
@@ -25,6 +27,10 @@ struct PreparedRun {
 /// \returns the exit code of what went wrong
 ExitCode prepare_run(const JobArguments& arguments, const Say& say, std::optional<PreparedRun>& run,
                      JobTrainer trainer = JobTrainer::built_in);
+
+/// The same for a command that may use the hosts that the job, or Slurm's allocation, names.
+ExitCode prepare_with_hosts(const JobArguments& arguments, const Say& say,
+                            std::optional<PreparedRun>& run);
 
 /// The same for a run, simulated or on the hosts that the job, or Slurm's allocation, names: chooses
 /// and locks the output folder first, and clears it of an earlier run last.

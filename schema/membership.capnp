@@ -57,6 +57,12 @@ struct Welcome {
 
   incarnation @7 :UInt32;
   # Set by the director: of the agent that a host may now start. Default 0: the process did not ask for one.
+
+  infers @8 :Bool;
+  # Set by the director: nothing is trained, and outputs of some nodes are inferred, which processes ask for with `read_start`.
+
+  embeddings @9 :Bool;
+  # Set by the director, with `infers`: the outputs are the inputs of the last layer.
 }
 
 struct Ready {

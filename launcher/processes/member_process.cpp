@@ -65,7 +65,7 @@ class MemberProcess {
   Status start(const net::Welcome& welcome);
   ClusterHooks hooks();
   void meet(const net::Members& members);
-  Result<std::shared_ptr<const Checkpoint>> read_start(const Job& job);
+  Result<net::TrainingState> read_start();
   template <class Request>
   Status tell_registrar(Request request);
   Status keep_state(const net::TrainingState& state);
@@ -166,7 +166,12 @@ Status MemberProcess::start(const net::Welcome& welcome) {
   TROUPE_ASSIGN_OR_RETURN(const auto store, open_store(welcome, job));
   fit_to_graph(job, store.info());
   auto hooks_here = this->hooks();
-  if (job.trace) {
+  if (welcome.infers) {
+    TROUPE_ASSIGN_OR_RETURN(const auto begin, read_start());
+    TROUPE_ASSIGN_OR_RETURN(auto nodes, nodes_of_state(begin));
+    hooks_here.inference =
+        InferenceTask{std::make_shared<const SeedList>(std::move(nodes)), welcome.embeddings};
+  } else if (job.trace) {
     tracer_ = std::make_shared<Tracer>();
     trace_file_ = job.output / trace_file_name(link_.arguments().name);
     hooks_here.tracer = tracer_;
@@ -235,10 +240,8 @@ void MemberProcess::meet(const net::Members& members) {
   }
 }
 
-// ---- ranks with a program of the user's ----
-
-/// The director's process has the checkpoints: this host may not see its folder.
-Result<std::shared_ptr<const Checkpoint>> MemberProcess::read_start(const Job& job) {
+/// What the director's process has for this one to begin with; blocks.
+Result<net::TrainingState> MemberProcess::read_start() {
   PieceCollector pieces;
   caf::scoped_actor self(link_.runtime().system());
   for (net::ReadStart request{instance_.process, 0};; ++request.piece) {
@@ -253,11 +256,10 @@ Result<std::shared_ptr<const Checkpoint>> MemberProcess::read_start(const Job& j
     }
     TROUPE_RETURN_IF_ERROR(pieces.add(request.piece, piece));
   }
-  auto checkpoint = std::make_shared<Checkpoint>();
-  checkpoint->training = pieces.take();
-  checkpoint->job = job.json;
-  return std::shared_ptr<const Checkpoint>(std::move(checkpoint));
+  return pieces.take();
 }
+
+// ---- ranks with a program of the user's ----
 
 /// Asks the registrar and waits. On any thread.
 template <class Request>
@@ -285,7 +287,11 @@ Status MemberProcess::keep_state(const net::TrainingState& state) {
 Status MemberProcess::prepare_ranks(const Job& job, bool resume, ClusterHooks& hooks) {
   SessionSetup setup;
   if (resume && !make_layout(job).at(instance_.process).ranks.empty()) {
-    TROUPE_ASSIGN_OR_RETURN(setup.resume, read_start(job));
+    // The director's process has the checkpoints: this host may not see its folder.
+    auto checkpoint = std::make_shared<Checkpoint>();
+    TROUPE_ASSIGN_OR_RETURN(checkpoint->training, read_start());
+    checkpoint->job = job.json;
+    setup.resume = std::move(checkpoint);
   }
   setup.write_checkpoint = [this](const Checkpoint& checkpoint) {
     return keep_state(checkpoint.training);

@@ -56,7 +56,7 @@ Result<std::unique_ptr<ProcessGroup>> ProcessGroup::open(const Job& job,
 Status ProcessGroup::start(const Job& job, const PartitionedStore& store,
                            ProcessClusterSetup setup) {
   setup_ = std::move(setup);
-  ranks_begin_ = setup_.resume;
+  begin_ = setup_.resume;
   setup_.hooks.own_program = !setup_.program.empty();
   setup_.hooks.take_only = setup_.hooks.take_only || setup_.hooks.own_program;
   hooks_ = std::make_shared<const ClusterHooks>(setup_.hooks);
@@ -71,6 +71,13 @@ Status ProcessGroup::start(const Job& job, const PartitionedStore& store,
   welcome.folder = setup_.folder.string();
   welcome.resume = setup_.resume != nullptr;
   welcome.own_program = !setup_.program.empty();
+  if (const auto& task = hooks_->inference) {
+    welcome.infers = true;
+    welcome.embeddings = task->embeddings;
+    auto begin = std::make_shared<Checkpoint>();
+    begin->training = state_of_nodes(*task->nodes);
+    begin_ = std::move(begin);
+  }
   welcome.store = std::filesystem::absolute(store.dir()).string();
   TROUPE_ASSIGN_OR_RETURN(welcome.store_checksum, store_identity(store.dir()));
   start_registrar(welcome);
@@ -247,7 +254,7 @@ LearnedRowsLinks ProcessGroup::learned_rows() const {
 
 /// Waits for the processes with holders, which may still be starting.
 std::function<Status()> ProcessGroup::load_start(bool tensors) const {
-  return [this, tensors, from = ranks_begin_]() -> Status {
+  return [this, tensors, from = begin_]() -> Status {
     if (!from || (tensors ? !from->tensors : !from->tables)) {
       return Error(
           Errc::failed_precondition,
@@ -280,7 +287,7 @@ Result<net::StateReply> ProcessGroup::start_state(const net::ReadStart& request)
                              processes.size(), raw(request.process)));
   }
   return net::StateReply{std::make_shared<const net::TrainingState>(
-      piece_for(plan_->layout.at(request.process).ranks, ranks_begin_->training, request.piece,
+      piece_for(plan_->layout.at(request.process).ranks, begin_->training, request.piece,
                 state_piece_bytes))};
 }
 
@@ -295,8 +302,8 @@ bool ProcessGroup::restart_ranks(const std::string& why) {
     end_->fail(Error(from.error()).with(why));
     return false;
   }
-  ranks_begin_ = *std::move(from);
-  if (!restarts_.take(ranks_begin_ ? ranks_begin_->training.global_step : 0)) {
+  begin_ = *std::move(from);
+  if (!restarts_.take(begin_ ? begin_->training.global_step : 0)) {
     end_->fail(Error(Errc::peer_lost,
                      fmt::format("{}; the ranks have started again {} times without a new "
                                  "checkpoint; try: what the process printed last, or --resume",
@@ -304,7 +311,7 @@ bool ProcessGroup::restart_ranks(const std::string& why) {
   }
   ++*process_->generation();
   events_.restarted();
-  return ranks_begin_ != nullptr;
+  return begin_ != nullptr;
 }
 
 void ProcessGroup::start_agent(HostId host, const net::ProcessInstance& instance) {

@@ -97,7 +97,9 @@ class ProcessGroup {
   ProcessClusterSetup setup_;
   const ProgramEvents events_;
   std::atomic<bool> stopping_{false};
-  std::shared_ptr<const Checkpoint> ranks_begin_;  ///< null: at the beginning; registrar's thread
+  /// What ranks of a user program continue from, or the nodes that outputs are inferred of; null: ranks are at
+  /// the beginning. On the registrar's thread.
+  std::shared_ptr<const Checkpoint> begin_;
   RestartBudget restarts_;
   Entrance entrance_;
   std::unique_ptr<ClusterRuntime> runtime_;

@@ -1,6 +1,7 @@
 #include "runtime/run/state_pieces.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <fmt/format.h>
 #include <utility>
 #include <vector>
@@ -9,6 +10,7 @@ namespace troupe {
 namespace {
 
 constexpr std::string_view tensor_prefix = "tensor ";
+constexpr std::string_view nodes_blob = "nodes";
 
 net::TrainingState without_blobs(const net::TrainingState& state) {
   net::TrainingState rest;
@@ -60,6 +62,37 @@ bool is_tensor_blob(std::string_view name) {
   return name.starts_with(tensor_prefix);
 }
 
+net::TrainingState state_of_nodes(const SeedList& nodes) {
+  std::vector<std::uint64_t> numbers = {raw(nodes.node_type)};
+  numbers.reserve(1 + nodes.global.size());
+  for (const auto node : nodes.global) {
+    numbers.push_back(raw(node));
+  }
+  const auto bytes = std::as_bytes(std::span(numbers));
+  net::TrainingState state;
+  state.blobs[std::string(nodes_blob)] = {bytes.begin(), bytes.end()};
+  return state;
+}
+
+Result<SeedList> nodes_of_state(const net::TrainingState& state) {
+  const auto found = state.blobs.find(std::string(nodes_blob));
+  const auto size = found == state.blobs.end() ? 0 : found->second.size();
+  if (size < sizeof(std::uint64_t) || size % sizeof(std::uint64_t) != 0) {
+    return Error(Errc::data_corruption,
+                 fmt::format("nodes to infer: expected 8 bytes for their type and 8 for each, "
+                             "found {}",
+                             size));
+  }
+  std::vector<std::uint64_t> numbers(size / sizeof(std::uint64_t));
+  std::memcpy(numbers.data(), found->second.data(), size);
+  SeedList nodes;
+  nodes.node_type = static_cast<NodeTypeId>(numbers.front());
+  for (const auto number : std::span(numbers).subspan(1)) {
+    nodes.global.push_back(static_cast<NodeId>(number));
+  }
+  return nodes;
+}
+
 std::uint64_t count_pieces(const net::TrainingState& state, std::uint64_t piece_bytes) {
   std::uint64_t bytes = 0;
   for (const auto& [name, blob] : state.blobs) {
@@ -79,7 +112,7 @@ net::TrainingState piece_for(std::span<const Rank> ranks, const net::TrainingSta
   for (const auto& [name, bytes] : state.blobs) {
     const bool own =
         std::ranges::any_of(ranks, [&blob = name](Rank rank) { return rank_blob(rank) == blob; });
-    if (own || is_tensor_blob(name)) {
+    if (own || is_tensor_blob(name) || name == nodes_blob) {
       blobs.emplace_back(name, bytes);
     }
   }

@@ -1,9 +1,11 @@
 #pragma once
 /// \file state_pieces.hpp
-/// States of user programs on their way between processes: names of the blobs, which of them a
-/// process needs, and pieces of bounded size. Not for the built-in models, whose states travel whole.
+/// What processes begin with, on its way between them in pieces of bounded size: states of user programs, with
+/// the names of their blobs and which of them a process needs, and nodes of exact inference. Not for states of
+/// the built-in models, which travel whole.
 #include "runtime/base/ids.hpp"
 #include "runtime/base/result.hpp"
+#include "runtime/graph/store.hpp"
 #include "runtime/wire/messages.hpp"
 
 #include <cstdint>
@@ -22,6 +24,11 @@ std::string rank_blob(Rank rank);
 /// \param what  name, kind of rows and shape of the tensor
 std::string tensor_blob(std::string_view what);
 bool is_tensor_blob(std::string_view name);
+
+/// A state that has nothing but the nodes that outputs are inferred of: a blob that all processes need.
+net::TrainingState state_of_nodes(const SeedList& nodes);
+/// Without original ids. \errors data_corruption: a state that state_of_nodes() does not make
+Result<SeedList> nodes_of_state(const net::TrainingState& state);
 
 /// Pieces that the blobs make, at least one.
 std::uint64_t count_pieces(const net::TrainingState& state, std::uint64_t piece_bytes);

@@ -47,6 +47,8 @@ struct Welcome {
   bool resume = false;       ///< Ranks with a user program continue from a checkpoint (ReadStart)
   bool own_program = false;  ///< ranks run a program of the user's
   std::uint32_t incarnation = 0;  ///< given to an agent that is started by hand
+  bool infers = false;      ///< Outputs of nodes (ReadStart) are inferred, and nothing is trained
+  bool embeddings = false;  ///< With `infers`: those of the layer before the last
 };
 
 /// A process has all its actors, or cannot have them. Answered with Done.

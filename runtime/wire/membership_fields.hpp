@@ -41,7 +41,9 @@ struct Fields<Welcome> {
                                      field::value("generation", &Welcome::generation),
                                      field::value("resume", &Welcome::resume),
                                      field::value("ownProgram", &Welcome::own_program),
-                                     field::value("incarnation", &Welcome::incarnation)};
+                                     field::value("incarnation", &Welcome::incarnation),
+                                     field::value("infers", &Welcome::infers),
+                                     field::value("embeddings", &Welcome::embeddings)};
 };
 
 template <>

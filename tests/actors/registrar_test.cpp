@@ -402,22 +402,25 @@ TEST_F(RegistrarTest, EpochsOfRanksArePassedOn) {
   EXPECT_EQ(log_.count("epoch 2 after 9"), 1);
 }
 
-TEST_F(RegistrarTest, RanksOfAResumedRunReadWhereTheyBegin) {
+TEST_F(RegistrarTest, ProcessesOfAResumedRunOrOfInferenceReadWhatTheyBeginWith) {
   start();
   EXPECT_ERROR(ask<net::StateReply>(net::ReadStart{ProcessId{3}, 0}), Errc::failed_precondition,
-               "process 3: expected a run that is resumed");
-  caf::anon_send_exit(registrar_, caf::exit_reason::kill);
-  options_.welcome.resume = true;
+               "process 3: expected a run that is resumed, or inference");
   options_.start_state = [](const net::ReadStart& request) -> Result<net::StateReply> {
     auto state = std::make_shared<net::TrainingState>();
     state->global_step = raw(request.process) + request.piece;
     return net::StateReply{std::move(state)};
   };
-  start();
+  for (const bool infers : {false, true}) {
+    caf::anon_send_exit(registrar_, caf::exit_reason::kill);
+    options_.welcome.resume = !infers;
+    options_.welcome.infers = infers;
+    start();
 
-  ASSERT_OK_AND_ASSIGN(const auto reply, ask<net::StateReply>(net::ReadStart{ProcessId{3}, 40}));
+    ASSERT_OK_AND_ASSIGN(const auto reply, ask<net::StateReply>(net::ReadStart{ProcessId{3}, 40}));
 
-  EXPECT_EQ(reply.state->global_step, 43U);
+    EXPECT_EQ(reply.state->global_step, 43U);
+  }
 }
 
 TEST_F(RegistrarTest, AStateIsKeptBeforeTheAnswer) {

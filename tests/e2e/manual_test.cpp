@@ -97,6 +97,82 @@ TEST_F(Manual, HostsJoinInAnyOrderAndTheDigestsAreThoseOfOneProcess) {
   expect_end(second, 0);
 }
 
+/// With a model that one process trained.
+class ManualPredict : public Manual {
+ protected:
+  void SetUp() override {
+    epochs_ = 2;
+    WatchedRun trained(testing::fault_job(output(), epochs_), folder());
+    ASSERT_EQ(trained.wait_for_end(60s), 0) << trained.text();
+  }
+  Words words(const std::string& name, const Words& settings, const Words& options) const {
+    auto words = testing::fault_job(output(), epochs_);
+    words[1] = "predict";
+    words.insert(words.end(), {"--model", output() + "/model.safetensors", "--out",
+                               folder() + "/" + name, "--nodes", "all"});
+    words.insert(words.end(), options.begin(), options.end());
+    for (const auto& setting : settings) {
+      words.insert(words.end(), {"--set", setting});
+    }
+    return words;
+  }
+  std::string predictions(const std::string& name) const {
+    return testing::file_text(folder() + "/" + name + "/predictions.npy");
+  }
+  /// Waits until it tells where it listens.
+  void start_predict(const Words& settings, const Words& options = {}) {
+    run_.emplace(words("hosts", job_settings(settings), options), folder());
+    ASSERT_TRUE(run_->wait_for_line("--director ", 60s)) << run_->text();
+    director_ = run_->word_after("--director ");
+  }
+};
+
+TEST_F(ManualPredict, OutputsOnHostsAreThoseOfOneProcess) {
+  for (const Words& options : std::vector<Words>{{}, {"--embeddings"}}) {
+    WatchedRun one(words("one", {}, options), folder());
+    ASSERT_EQ(one.wait_for_end(60s), 0) << one.text();
+    ASSERT_NO_FATAL_FAILURE(start_predict({}, options));
+    auto& first = join_host(0);
+    auto& second = join_host(1);
+
+    ASSERT_EQ(run_->wait_for_end(60s), 0) << run_->text();
+    EXPECT_EQ(predictions("hosts"), predictions("one"));
+    EXPECT_TRUE(run_->find(options.empty() ? "logits of 2708 nodes" : "embeddings of 2708 nodes"));
+    expect_end(first, 0);
+    expect_end(second, 0);
+  }
+}
+
+TEST_F(ManualPredict, AProcessThatIsStartedAgainGetsTheNodesAgain) {
+  WatchedRun one(words("one", {}, {}), folder());
+  ASSERT_EQ(one.wait_for_end(60s), 0) << one.text();
+  ASSERT_NO_FATAL_FAILURE(start_predict({}));
+  auto& second = join_host(1);
+  const auto member = [&] { return testing::find_process(second.mark(), "host 1"); };
+  ASSERT_TRUE(second.wait_until([&] { return member() > 0; }, 20s)) << second.text();
+  second.wait_until([] { return false; }, 500ms);
+
+  ASSERT_TRUE(testing::signal_process(member(), SIGKILL));
+  join_host(0);
+
+  ASSERT_EQ(run_->wait_for_end(60s), 0) << run_->text();
+  EXPECT_TRUE(run_->find("host 1 is lost: killed by signal 9")) << run_->text();
+  EXPECT_EQ(predictions("hosts"), predictions("one"));
+}
+
+TEST_F(ManualPredict, EndsAtASignalAndSoDoItsHosts) {
+  ASSERT_NO_FATAL_FAILURE(start_predict({}));
+  auto& first = join_host(0);
+  first.wait_until([] { return false; }, 500ms);
+
+  kill(run_->pid(), SIGINT);
+
+  EXPECT_EQ(run_->wait_for_end(20s), 130) << run_->text();
+  EXPECT_TRUE(first.wait_for_end(20s).has_value()) << first.text();
+  EXPECT_TRUE(first.wait_for_all(10s).empty());
+  EXPECT_FALSE(std::filesystem::exists(folder() + "/hosts"));
+}
+
 TEST_F(Manual, AHostMayJoinBeforeTheRunThatItBelongsTo) {
   ASSERT_NO_FATAL_FAILURE(start());
   const auto copy = folder() + "/token";

@@ -108,11 +108,10 @@ TEST_F(ProgramOutputs, PredictGivesTheBytesOfTheRunOnAnyCluster) {
       << same.out;
 }
 
-TEST_F(ProgramOutputs, PredictComputesOnThisHostAndRefusesLaunchesOnOthers) {
+TEST_F(ProgramOutputs, PredictComputesInOneProcessWhereAllAreOnThisHost) {
   ASSERT_EQ(run().exit_code, 0);
 
-  expect_refused("--set cluster.launch=ssh --set cluster.hosts=[\"10.0.0.1\",\"10.0.0.2\"]", 2,
-                 "expected launch \"simulate\" or \"local\", found \"ssh\"");
+  expect_refused("--set cluster.launch=slurm", 2, "inside an allocation");
   const auto local = predict("--set cluster.launch=local");
   const auto listed = predict(
       "--set cluster.launch=simulate --set "

@@ -80,6 +80,31 @@ TEST_F(Ssh, TwoHostsGiveTheDigestsOfOneProcess) {
   expect_digests(testing::undisturbed_digests(ssh_epochs));
 }
 
+TEST_F(Ssh, TwoHostsPredictWhatOneProcessDoes) {
+  const auto predict = [&](const std::string& name, const Words& settings) {
+    auto words = hosts_->at_launcher();
+    auto job = testing::fault_job(output(), 2);
+    job[1] = "predict";
+    words.insert(words.end(), job.begin(), job.end());
+    words.insert(words.end(),
+                 {"--model", output() + "/model.safetensors", "--out", folder() + "/" + name});
+    for (const auto& setting : settings) {
+      words.insert(words.end(), {"--set", setting});
+    }
+    run_.emplace(words, folder(), mark_);
+    EXPECT_EQ(run_->wait_for_end(120s), 0) << run_->text();
+    EXPECT_TRUE(run_->wait_for_all(10s).empty());
+    return testing::file_text(folder() + "/" + name + "/predictions.npy");
+  };
+  start({}, 2);
+  ASSERT_EQ(run_->wait_for_end(60s), 0) << run_->text();
+
+  const auto one = predict("one", {});
+
+  EXPECT_EQ(one, testing::file_text(output() + "/predictions.npy"));
+  EXPECT_EQ(predict("hosts", two_hosts()), one);
+}
+
 TEST_F(Ssh, AHostFileSaysPerHostHowItIsReachedAndHowManyRanksItHas) {
   const auto work = folder() + "/there";
   std::filesystem::create_directories(work);

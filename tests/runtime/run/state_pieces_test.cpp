@@ -65,6 +65,35 @@ TEST(StatePieces, AProcessGetsItsOwnRanksAndTheNamesOfTensors) {
   EXPECT_EQ(at_second.step, 3U);
 }
 
+TEST(StatePieces, EveryProcessGetsTheNodesToInfer) {
+  SeedList nodes{.node_type = NodeTypeId{3}, .original = {}, .global = {}};
+  for (const std::uint64_t node : {7U, 0U, 1U}) {
+    nodes.global.push_back(NodeId{node});
+  }
+  nodes.global.push_back(NodeId{std::uint64_t{1} << 40});
+  const auto state = state_of_nodes(nodes);
+  for (const std::uint64_t size : {3U, 8U, 1000U}) {
+    PieceCollector collector;
+    for (std::uint64_t i = 0; i < count_pieces(state, size); ++i) {
+      ASSERT_OK(collector.add(i, piece_for({}, state, i, size)));
+    }
+    ASSERT_OK_AND_ASSIGN(const auto found, nodes_of_state(collector.take()));
+    EXPECT_EQ(found.node_type, nodes.node_type);
+    EXPECT_EQ(found.global, nodes.global);
+  }
+  const SeedList none{.node_type = NodeTypeId{1}, .original = {}, .global = {}};
+  ASSERT_OK_AND_ASSIGN(const auto empty, nodes_of_state(state_of_nodes(none)));
+  EXPECT_TRUE(empty.global.empty());
+}
+
+TEST(StatePieces, NodesToInferAreNumbersOf8Bytes) {
+  EXPECT_ERROR(nodes_of_state(state_of_two_ranks()), Errc::data_corruption,
+               "nodes to infer: expected 8 bytes for their type and 8 for each, found 0");
+  auto state = state_of_nodes({.node_type = NodeTypeId{0}, .original = {}, .global = {NodeId{5}}});
+  state.blobs.begin()->second.pop_back();
+  EXPECT_ERROR(nodes_of_state(state), Errc::data_corruption, "found 15");
+}
+
 TEST(PieceCollector, RefusesAPieceThatIsNotTheNext) {
   const auto state = state_of_two_ranks();
   PieceCollector collector;
