@@ -6,20 +6,29 @@
 #include "launcher/make_cluster.hpp"
 #include "launcher/progress.hpp"
 #include "launcher/simulated_cluster.hpp"
+#include "runtime/base/saturating.hpp"
 #include "runtime/job/embedding_rules.hpp"
+#include "runtime/job/layout.hpp"
 #include "runtime/job/link_rules.hpp"
+#include "runtime/job/plan.hpp"
+#include "runtime/net/frame.hpp"
 #include "runtime/nn/catalog.hpp"
+#include "runtime/partition/partition_book.hpp"
+#include "runtime/run/exact_inference.hpp"
 #include "runtime/run/input_rows.hpp"
 #include "runtime/run/node_request.hpp"
 #include "runtime/run/outputs.hpp"
 #include "runtime/run/pair_outputs.hpp"
 #include "runtime/run/table_source.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <fmt/format.h>
+#include <map>
 #include <memory>
 #include <unistd.h>
 #include <utility>
+#include <vector>
 
 namespace troupe {
 namespace {
@@ -103,6 +112,7 @@ Result<RunResult> infer_here(const PreparedRun& run, ClusterHooks hooks, RunSetu
 /// Until the end, or a signal, at which all processes end.
 Result<RunResult> infer_on_hosts(const PreparedRun& run, ClusterHooks hooks, RunSetup setup) {
   constexpr std::chrono::seconds longest_stop{10};
+  TROUPE_RETURN_IF_ERROR(check_answers(run.job, run.store, *hooks.inference));
   TROUPE_ASSIGN_OR_RETURN(auto cluster,
                           make_cluster(run.job, run.store, std::move(hooks), run.folder));
   const auto end = std::make_shared<EndOrSignal<Result<RunResult>>>();
@@ -120,6 +130,38 @@ Result<RunResult> infer_on_hosts(const PreparedRun& run, ClusterHooks hooks, Run
 }
 
 }  // namespace
+
+Status check_answers(const Job& job, const PartitionedStore& store, const InferenceTask& task) {
+  constexpr std::uint64_t most = net::FrameLimits{}.max_frame_bytes - (std::uint64_t{1} << 20);
+  constexpr std::uint64_t beside_row =
+      sizeof(std::uint64_t) + sizeof(std::int64_t);  // place, label
+  TROUPE_ASSIGN_OR_RETURN(const auto network, nn::make_network(job.model));
+  const auto stages = stages_of(*network, task.embeddings);
+  const auto type = task.nodes->node_type;
+  const auto cols =
+      std::ranges::find(stages.back().outputs, type, &nn::InferStage::Output::type)->cols;
+  const auto layout = make_layout(job);
+  const PartitionBook book(store.partition().ranges);
+  std::vector<std::uint64_t> nodes(book.parts());
+  for (const auto node : task.nodes->global) {
+    ++nodes[raw(book.owner(type, node))];
+  }
+  std::map<ProcessId, std::uint64_t> bytes;
+  for (std::uint32_t p = 0; p < book.parts(); ++p) {
+    auto& of_process = bytes[layout.servers_of(PartId{p}).front()];
+    of_process = plus(of_process, times(nodes[p], plus(beside_row, times(cols, sizeof(float)))));
+  }
+  for (const auto& [process, wanted] : bytes) {
+    if (wanted > most) {
+      return Error(
+          Errc::invalid_argument,
+          fmt::format("outputs of {}: expected at most {} in one answer, found {} in {} "
+                      "columns\ntry: fewer nodes at a time, by --nodes with files",
+                      layout.name_of(process), bytes_text(most), bytes_text(wanted), cols));
+    }
+  }
+  return ok_status();
+}
 
 bool infers_on_hosts(const Job& job) {
   return job.cluster.launch != "simulate" && job.cluster.launch != "local";

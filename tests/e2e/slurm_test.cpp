@@ -139,6 +139,23 @@ TEST_F(Slurm, TwoNodesOfAnAllocationGiveTheDigestsOfOneProcess) {
   expect_digests();
 }
 
+TEST_F(Slurm, NodesOfAnAllocationPredictWhatOneProcessDoes) {
+  const auto trained = testing::fault_job(output(), 2);
+  run_.emplace(trained, folder(), mark_);
+  ASSERT_EQ(run_->wait_for_end(60s), 0) << run_->text();
+
+  auto words = cluster_->command({"salloc", "--quiet", "--nodes=2"});
+  const auto predict = job("predict", 2, {});
+  words.insert(words.end(), predict.begin(), predict.end());
+  words.insert(words.end(), {"--model", output() + "/model.safetensors"});
+  run_.emplace(words, folder(), mark_);
+
+  ASSERT_EQ(run_->wait_for_end(60s), 0) << run_->text();
+  EXPECT_EQ(testing::file_text(output() + "/predict/predictions.npy"),
+            testing::file_text(output() + "/predictions.npy"));
+  EXPECT_TRUE(all_end());
+}
+
 TEST_F(Slurm, AKilledAgentIsStartedAgain) {
   start();
   ASSERT_TRUE(run_->wait_for_line("epoch  4/12", 60s)) << run_->text();
