@@ -172,22 +172,27 @@ ExitCode predict_command(const PredictArguments& arguments) {
   if (job->cluster.launch == "local") {  // where it computes the same bits
     say("predict: computes in one process, with the parts and threads of the job");
   }
+  const bool infers = !wants_input_rows(*job, arguments);
   std::optional<PreparedRun> run;
-  if (const auto code = prepare_with_hosts(arguments.job, say, run); !run) {
+  const auto code =
+      infers ? prepare_with_hosts(arguments.job, say, run) : prepare_run(arguments.job, say, run);
+  if (!run) {
     return code;
   }
   const auto names = read_names(*run, arguments);
   if (!names) {
     return print_error(names.error());
   }
-  if (const auto copied = copy_if_asked(run->job, run->store, arguments.job.file, {}, say);
-      !copied) {
-    return print_error(copied.error());
+  if (infers) {
+    const auto copied = copy_if_asked(run->job, run->store, arguments.job.file, {}, say);
+    if (!copied) {
+      return print_error(copied.error());
+    }
   }
   const auto done = arguments.top > 0          ? predict_top(*run, arguments, names->get(), say)
                     : !arguments.links.empty() ? predict_links(*run, arguments, names->get(), say)
-                    : wants_input_rows(run->job, arguments) ? write_input_rows(*run, arguments, say)
-                                                            : predict(*run, arguments, say);
+                    : infers                   ? predict(*run, arguments, say)
+                                               : write_input_rows(*run, arguments, say);
   return done ? ExitCode::done : print_error(done.error());
 }
 

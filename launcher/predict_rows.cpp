@@ -163,10 +163,6 @@ Status check_answers(const Job& job, const PartitionedStore& store, const Infere
   return ok_status();
 }
 
-bool infers_on_hosts(const Job& job) {
-  return job.cluster.launch != "simulate" && job.cluster.launch != "local";
-}
-
 Result<RunResult> infer(const PreparedRun& run, RunSetup setup, InferenceTask task) {
   auto progress = std::make_shared<Progress>(
       Progress::Options{.terminal = isatty(STDOUT_FILENO) == 1, .metric = run.job.eval.metric});
@@ -174,9 +170,10 @@ Result<RunResult> infer(const PreparedRun& run, RunSetup setup, InferenceTask ta
   hooks.inference = std::move(task);
   hooks.say = [progress](const std::string& text) { progress->note(text); };
   hooks.on_infer = [progress](const InferenceReport& report) { progress->infer(report); };
-  const auto on_hosts = infers_on_hosts(run.job);
-  auto result = on_hosts ? infer_on_hosts(run, std::move(hooks), std::move(setup))
-                         : infer_here(run, std::move(hooks), std::move(setup));
+  const auto& launch = run.job.cluster.launch;
+  auto result = launch == "simulate" || launch == "local"
+                    ? infer_here(run, std::move(hooks), std::move(setup))
+                    : infer_on_hosts(run, std::move(hooks), std::move(setup));
   progress.reset();  // with its live line, before other lines
   return result;
 }

@@ -29,13 +29,12 @@ enum class InputColumns : std::uint8_t { all, learned };
 Result<Matrix> read_input_rows(const PreparedRun& run, const RunSetup& setup, InputColumns columns,
                                const SeedList& nodes);
 
-/// Whether the job's launch has exact inference on its hosts; with "simulate" and "local" this process has all.
-bool infers_on_hosts(const Job& job);
-/// That the outputs of each process of such a launch fit into one answer.
+/// That the outputs of each process on a job's hosts fit into one answer.
 /// \param job  fitted to its graph
 /// \errors invalid_argument: they do not, with the process and the bytes
 Status check_answers(const Job& job, const PartitionedStore& store, const InferenceTask& task);
-/// Outputs of nodes by exact inference, with its progress. A signal ends this process, or on hosts the call.
+/// Outputs of nodes by exact inference, with its progress: with launch "simulate" or "local" in this process, which
+/// a signal ends; else on the job's hosts, where a signal ends the call.
 /// \requires there is no EndAtSignal
 /// \errors those of a run; cancelled: a signal
 Result<RunResult> infer(const PreparedRun& run, RunSetup setup, InferenceTask task);
