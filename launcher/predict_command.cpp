@@ -39,8 +39,9 @@ Result<NodeTypeId> named_type(const Job& job, const std::string& name,
 }
 
 /// Rows that no layer has made: what models without layers compare, or with --learned the learned columns alone.
+/// \param job  fitted to its graph or not: only then those of triples have 0 layers
 bool wants_input_rows(const Job& job, const PredictArguments& arguments) {
-  return arguments.learned || job.model.layers == 0;
+  return arguments.learned || job.model.layers == 0 || job.task.knowledge();
 }
 
 Status check_input_rows(const Job& job, const PredictArguments& arguments) {

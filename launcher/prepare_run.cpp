@@ -25,10 +25,12 @@ ExitCode prepare_data(const JobArguments& arguments, Job job, const Say& say, Jo
   if (!store) {
     return print_error(store.error(), ExitCode::data);
   }
-  run.emplace(PreparedRun{std::move(job),
-                          *std::move(store),
-                          std::filesystem::absolute(arguments.file).parent_path(),
-                          {}});
+  const auto here = std::filesystem::current_path();  // of a job without a file
+  run.emplace(PreparedRun{
+      std::move(job),
+      *std::move(store),
+      arguments.file.empty() ? here : std::filesystem::absolute(arguments.file).parent_path(),
+      {}});
   return ExitCode::done;
 }
 
