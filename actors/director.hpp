@@ -25,7 +25,7 @@ namespace troupe {
 struct RunEnd {
   RunRecord record;
   std::shared_ptr<const TrainingState> state;
-  std::shared_ptr<const Matrix> outputs;  ///< null: nothing was kept
+  OutputsOfRoles outputs;  ///< that were kept
 };
 
 struct DirectorOptions {

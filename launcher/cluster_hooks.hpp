@@ -19,6 +19,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace troupe {
 
@@ -36,7 +37,8 @@ struct RankPlace {
 
 /// Exact inference instead of training: with the parameters of the state that the run starts from.
 struct InferenceTask {
-  std::shared_ptr<const SeedList> nodes;  ///< in any order, at least one
+  /// Each of one type, in any order, at least one; one list at least.
+  std::vector<std::shared_ptr<const SeedList>> nodes;
   bool embeddings = false;  ///< the input rows of the last layer instead of the logits
 };
 

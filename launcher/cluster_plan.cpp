@@ -399,8 +399,8 @@ Result<std::shared_ptr<const ClusterPlan>> ClusterPlan::make(const Job& job,
     }
   }
   plan->inference = hooks.inference;
-  if (plan->inference) {
-    plan->seeds[inference_role] = plan->inference->nodes;
+  for (std::size_t list = 0; plan->inference && list < plan->inference->nodes.size(); ++list) {
+    plan->seeds[inference_role(list)] = plan->inference->nodes[list];
   }
   return std::shared_ptr<const ClusterPlan>(std::move(plan));
 }

@@ -28,7 +28,10 @@
 
 namespace troupe {
 
-inline constexpr const char* inference_role = "inference";
+/// Of a list of nodes of an InferenceTask.
+inline std::string inference_role(std::size_t list) {
+  return "inference " + std::to_string(list);
+}
 /// Nodes whose rows a run without labels gives at its end.
 inline constexpr const char* embedded_role = "nodes";
 
@@ -63,7 +66,7 @@ struct ClusterPlan {
   GradientPlan gradients;
   /// Of emulated devices of all processes that are simulated here.
   std::shared_ptr<gpu::EmulatedNetwork> device_network;
-  std::optional<InferenceTask> inference;  ///< its nodes are the seeds of `inference_role`
+  std::optional<InferenceTask> inference;  ///< its nodes are the seeds of inference_role()
 
   /// \param hooks  `take_only`: no model; `inference`
   /// \errors those of the store's seeds; invalid_argument: no such model, seeds or links of a type that fill no

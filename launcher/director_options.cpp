@@ -31,20 +31,26 @@ ConductorOptions conductor_options(const ClusterPlan& plan) {
       .final_exact = stages > 0 && job.infers_exactly() && !job.task.knowledge(),
       .final_roles = {"val", "test"},
       .tables = {},
-      .keep_outputs = job.eval.predictions && !job.task.links() ? "test" : "",
+      .keep_outputs = {},
       .seeds = plan.seeds,
       .links = plan.scoring};
   for (const auto& table :
        plan.embedding ? plan.embedding->tables : std::vector<EmbeddingOptions>()) {
     options.tables.push_back(table.name);
   }
+  if (job.eval.predictions && !job.task.links()) {
+    options.keep_outputs = {"test"};
+  }
   if (plan.seeds.contains(embedded_role)) {
     options.final_roles.push_back(embedded_role);
-    options.keep_outputs = embedded_role;
+    options.keep_outputs = {embedded_role};
   }
   if (task) {
-    options.final_roles = {inference_role};
-    options.keep_outputs = inference_role;
+    options.final_roles.clear();
+    for (std::size_t list = 0; list < task->nodes.size(); ++list) {
+      options.final_roles.push_back(inference_role(list));
+    }
+    options.keep_outputs = options.final_roles;
   }
   return options;
 }

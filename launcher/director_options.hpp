@@ -37,8 +37,12 @@ struct RunSetup {
 struct RunResult {
   RunRecord record;
   std::shared_ptr<const TrainingState> state;
-  /// Of the test seeds (`eval.predictions`), or of the nodes of an InferenceTask, in their order.
-  std::shared_ptr<const Matrix> outputs;
+  /// Of the test seeds (`eval.predictions`), of `embedded_role`, or of each list of an InferenceTask.
+  OutputsOfRoles outputs;
+  /// Where one role has some; null: none has. \requires not several
+  std::shared_ptr<const Matrix> only_outputs() const {
+    return outputs.empty() ? nullptr : outputs.begin()->second;
+  }
 };
 
 /// Options of the director in process `home`, but for `io` and what depends on how processes are

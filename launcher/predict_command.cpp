@@ -137,19 +137,19 @@ Status predict(const PreparedRun& run, const PredictArguments& arguments, const 
   TROUPE_ASSIGN_OR_RETURN(auto found, nodes_of(run, arguments, type, say));
   const auto nodes = std::make_shared<const SeedList>(std::move(found));
   const auto began = std::chrono::steady_clock::now();
-  TROUPE_ASSIGN_OR_RETURN(const auto result,
-                          infer(run, std::move(setup), InferenceTask{nodes, arguments.embeddings}));
+  TROUPE_ASSIGN_OR_RETURN(const auto result, infer(run, std::move(setup),
+                                                   InferenceTask{{nodes}, arguments.embeddings}));
   const EndAtSignal end_at_signal;
+  const auto outputs = result.only_outputs();
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - began;
   const auto folder = folder_of_predictions(job, arguments);
-  TROUPE_RETURN_IF_ERROR(write_predictions(folder, nodes->original, result.outputs->view()));
+  TROUPE_RETURN_IF_ERROR(write_predictions(folder, nodes->original, outputs->view()));
   say(fmt::format("{} of {} nodes, {} columns, in {}\ncomputed in {:.1f} s\nparameters {}",
                   arguments.embeddings || job.task.links() ? "embeddings"
                   : nn::predicts_numbers(job.train.loss)   ? "numbers"
                                                            : "logits",
-                  result.outputs->rows(), result.outputs->cols(),
-                  (folder / "predictions.npy").string(), seconds.count(),
-                  to_string(result.record.best_parameters)));
+                  outputs->rows(), outputs->cols(), (folder / "predictions.npy").string(),
+                  seconds.count(), to_string(result.record.best_parameters)));
   return ok_status();
 }
 

@@ -36,16 +36,18 @@ Result<Sides> sides_of(const PreparedRun& run, const RunSetup& setup, const Aske
     const auto middle = nodes.places.begin() + static_cast<std::ptrdiff_t>(pairs.sources.size());
     sides.of.assign(nodes.places.begin(), middle);
     sides.to.assign(middle, nodes.places.end());
-    TROUPE_ASSIGN_OR_RETURN(sides.sources, compared_rows(run, setup, std::move(nodes.nodes)));
-    sides.destinations = sides.sources;
+    TROUPE_ASSIGN_OR_RETURN(const auto rows, compared_rows(run, setup, {nodes.nodes}));
+    sides.sources = rows.front();
+    sides.destinations = rows.front();
     return sides;
   }
   TROUPE_ASSIGN_OR_RETURN(auto from, distinct_nodes(run.store, ends.source, pairs.sources));
   TROUPE_ASSIGN_OR_RETURN(auto to, distinct_nodes(run.store, ends.destination, pairs.destinations));
   sides.of.assign(from.places.begin(), from.places.end());
   sides.to.assign(to.places.begin(), to.places.end());
-  TROUPE_ASSIGN_OR_RETURN(sides.sources, compared_rows(run, setup, std::move(from.nodes)));
-  TROUPE_ASSIGN_OR_RETURN(sides.destinations, compared_rows(run, setup, std::move(to.nodes)));
+  TROUPE_ASSIGN_OR_RETURN(const auto rows, compared_rows(run, setup, {from.nodes, to.nodes}));
+  sides.sources = rows[0];
+  sides.destinations = rows[1];
   return sides;
 }
 

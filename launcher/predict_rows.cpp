@@ -137,27 +137,29 @@ Status check_answers(const Job& job, const PartitionedStore& store, const Infere
       sizeof(std::uint64_t) + sizeof(std::int64_t);  // place, label
   TROUPE_ASSIGN_OR_RETURN(const auto network, nn::make_network(job.model));
   const auto stages = stages_of(*network, task.embeddings);
-  const auto type = task.nodes->node_type;
-  const auto cols =
-      std::ranges::find(stages.back().outputs, type, &nn::InferStage::Output::type)->cols;
   const auto layout = make_layout(job);
   const PartitionBook book(store.partition().ranges);
-  std::vector<std::uint64_t> nodes(book.parts());
-  for (const auto node : task.nodes->global) {
-    ++nodes[raw(book.owner(type, node))];
+  std::vector<ProcessId> of_part;
+  for (std::uint32_t part = 0; part < book.parts(); ++part) {
+    of_part.push_back(layout.servers_of(PartId{part}).front());
   }
-  std::map<ProcessId, std::uint64_t> bytes;
-  for (std::uint32_t p = 0; p < book.parts(); ++p) {
-    auto& of_process = bytes[layout.servers_of(PartId{p}).front()];
-    of_process = plus(of_process, times(nodes[p], plus(beside_row, times(cols, sizeof(float)))));
-  }
-  for (const auto& [process, wanted] : bytes) {
-    if (wanted > most) {
-      return Error(
-          Errc::invalid_argument,
-          fmt::format("outputs of {}: expected at most {} in one answer, found {} in {} "
-                      "columns\ntry: fewer nodes at a time, by --nodes with files",
-                      layout.name_of(process), bytes_text(most), bytes_text(wanted), cols));
+  for (const auto& list : task.nodes) {
+    const auto type = list->node_type;
+    const auto cols =
+        std::ranges::find(stages.back().outputs, type, &nn::InferStage::Output::type)->cols;
+    std::map<ProcessId, std::uint64_t> rows;
+    for (const auto node : list->global) {
+      ++rows[of_part[raw(book.owner(type, node))]];
+    }
+    for (const auto& [process, count] : rows) {
+      const auto wanted = times(count, plus(beside_row, times(cols, sizeof(float))));
+      if (wanted > most) {
+        return Error(
+            Errc::invalid_argument,
+            fmt::format("outputs of {}: expected at most {} in one answer, found {} in "
+                        "{} columns\ntry: fewer nodes at a time, by --nodes with files",
+                        layout.name_of(process), bytes_text(most), bytes_text(wanted), cols));
+      }
     }
   }
   return ok_status();
@@ -189,16 +191,27 @@ Result<SeedList> nodes_of(const PreparedRun& run, const PredictArguments& argume
   return std::move(found.nodes);
 }
 
-Result<std::shared_ptr<const Matrix>> compared_rows(const PreparedRun& run, const RunSetup& setup,
-                                                    SeedList nodes) {
+Result<std::vector<std::shared_ptr<const Matrix>>> compared_rows(const PreparedRun& run,
+                                                                 const RunSetup& setup,
+                                                                 std::vector<SeedList> lists) {
+  std::vector<std::shared_ptr<const Matrix>> all;
   if (run.job.model.layers == 0) {
     const EndAtSignal end_at_signal;
-    TROUPE_ASSIGN_OR_RETURN(auto rows, read_input_rows(run, setup, InputColumns::all, nodes));
-    return std::make_shared<const Matrix>(std::move(rows));
+    for (const auto& nodes : lists) {
+      TROUPE_ASSIGN_OR_RETURN(auto rows, read_input_rows(run, setup, InputColumns::all, nodes));
+      all.push_back(std::make_shared<const Matrix>(std::move(rows)));
+    }
+    return all;
   }
-  const auto list = std::make_shared<const SeedList>(std::move(nodes));
-  TROUPE_ASSIGN_OR_RETURN(auto result, infer(run, setup, InferenceTask{list, false}));
-  return std::move(result.outputs);
+  InferenceTask task;
+  for (auto& nodes : lists) {
+    task.nodes.push_back(std::make_shared<const SeedList>(std::move(nodes)));
+  }
+  TROUPE_ASSIGN_OR_RETURN(const auto result, infer(run, setup, std::move(task)));
+  for (std::size_t list = 0; list < lists.size(); ++list) {
+    all.push_back(result.outputs.at(inference_role(list)));
+  }
+  return all;
 }
 
 Status check_compared(const PreparedRun& run, const PredictArguments& arguments,

@@ -14,6 +14,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace troupe {
 
@@ -45,11 +46,13 @@ using SayLine = std::function<void(const std::string&)>;
 Result<SeedList> nodes_of(const PreparedRun& run, const PredictArguments& arguments,
                           NodeTypeId type, const SayLine& say);
 
-/// Rows of nodes as a decoder compares them: outputs of the last layer, or without layers what the model reads.
+/// Rows of lists of nodes as a decoder compares them: outputs of the last layer, or without layers what the model
+/// reads.
 /// \param setup  of read_setup()
 /// \requires as infer()
-Result<std::shared_ptr<const Matrix>> compared_rows(const PreparedRun& run, const RunSetup& setup,
-                                                    SeedList nodes);
+Result<std::vector<std::shared_ptr<const Matrix>>> compared_rows(const PreparedRun& run,
+                                                                 const RunSetup& setup,
+                                                                 std::vector<SeedList> lists);
 /// \errors invalid_argument: options that are of nodes alone; those of check_exact()
 Status check_compared(const PreparedRun& run, const PredictArguments& arguments,
                       const char* option);

@@ -97,13 +97,11 @@ Status check_count(const NodeTypeInfo& type) {
   return ok_status();
 }
 
-/// All nodes of a type.
-Result<std::shared_ptr<const Matrix>> all_rows(const PreparedRun& run, const RunSetup& setup,
-                                               NodeTypeId type) {
+Result<SeedList> all_nodes(const PreparedRun& run, NodeTypeId type) {
   TROUPE_ASSIGN_OR_RETURN(auto found, find_nodes(run.store, {.sources = {"all"},
                                                              .split = run.job.dataset.split,
                                                              .node_type = type}));
-  return compared_rows(run, setup, std::move(found.nodes));
+  return std::move(found.nodes);
 }
 
 /// Rows of some nodes among those of all of their type.
@@ -154,7 +152,9 @@ Status predict_top_entities(const PreparedRun& run, const PredictArguments& argu
   TROUPE_RETURN_IF_ERROR(check_count(type));
   RunSetup setup;
   TROUPE_RETURN_IF_ERROR(read_setup(job, arguments.model, setup));
-  TROUPE_ASSIGN_OR_RETURN(const auto entities, all_rows(run, setup, asked.type.ends.source));
+  TROUPE_ASSIGN_OR_RETURN(const auto all, all_nodes(run, asked.type.ends.source));
+  TROUPE_ASSIGN_OR_RETURN(const auto rows, compared_rows(run, setup, {all}));
+  const auto& entities = rows.front();
   const EndAtSignal end_at_signal;
   const std::vector<std::uint32_t> known(asked.known.begin(), asked.known.end());
   TROUPE_ASSIGN_OR_RETURN(const auto network, nn::make_network(job.model));
@@ -198,13 +198,15 @@ Status predict_top(const PreparedRun& run, const PredictArguments& arguments,
   TROUPE_ASSIGN_OR_RETURN(const auto sources, nodes_of(run, arguments, types.source, say));
   RunSetup setup;
   TROUPE_RETURN_IF_ERROR(read_setup(job, arguments.model, setup));
-  TROUPE_ASSIGN_OR_RETURN(const auto destinations, all_rows(run, setup, types.destination));
-  std::shared_ptr<const Matrix> of_sources;
-  if (types.source == types.destination) {
-    of_sources = std::make_shared<const Matrix>(rows_among(destinations->view(), sources));
-  } else {
-    TROUPE_ASSIGN_OR_RETURN(of_sources, compared_rows(run, setup, sources));
-  }
+  TROUPE_ASSIGN_OR_RETURN(const auto all, all_nodes(run, types.destination));
+  const bool one_type = types.source == types.destination;
+  TROUPE_ASSIGN_OR_RETURN(
+      const auto rows,
+      compared_rows(run, setup, one_type ? std::vector{all} : std::vector{all, sources}));
+  const auto& destinations = rows.front();
+  const auto of_sources =
+      one_type ? std::make_shared<const Matrix>(rows_among(destinations->view(), sources))
+               : rows[1];
   const EndAtSignal end_at_signal;
   TROUPE_ASSIGN_OR_RETURN(const auto network, nn::make_network(job.model));
   TROUPE_ASSIGN_OR_RETURN(const auto left_out,

@@ -72,18 +72,19 @@ Status write_outputs(const Job& job, const PartitionedStore& store, const RunRes
     metadata[learned_rows_key] = files_text(rows);
   }
   TROUPE_RETURN_IF_ERROR(write_model(job.output / "model.safetensors", layout, best, metadata));
-  if (!result.outputs) {
+  const auto outputs = result.only_outputs();
+  if (!outputs) {
     return remove_predictions(job.output);
   }
   if (job.task.embeds()) {  // of all nodes, by original id
     std::vector<OriginalId> nodes;
-    for (std::uint64_t id = 0; id < result.outputs->rows(); ++id) {
+    for (std::uint64_t id = 0; id < outputs->rows(); ++id) {
       nodes.push_back(static_cast<OriginalId>(id));
     }
-    return write_predictions(job.output, nodes, result.outputs->view());
+    return write_predictions(job.output, nodes, outputs->view());
   }
   TROUPE_ASSIGN_OR_RETURN(const auto seeds, store.seeds(job.dataset.split, "test"));
-  return write_predictions(job.output, seeds.original, result.outputs->view());
+  return write_predictions(job.output, seeds.original, outputs->view());
 }
 
 Status write_end(Report& report, const Job& job, TrainingWatch& watch) {

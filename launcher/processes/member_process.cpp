@@ -168,9 +168,8 @@ Status MemberProcess::start(const net::Welcome& welcome) {
   auto hooks_here = this->hooks();
   if (welcome.infers) {
     TROUPE_ASSIGN_OR_RETURN(const auto begin, read_start());
-    TROUPE_ASSIGN_OR_RETURN(auto nodes, nodes_of_state(begin));
-    hooks_here.inference =
-        InferenceTask{std::make_shared<const SeedList>(std::move(nodes)), welcome.embeddings};
+    TROUPE_ASSIGN_OR_RETURN(auto lists, lists_of_state(begin));
+    hooks_here.inference = InferenceTask{std::move(lists), welcome.embeddings};
   } else if (job.trace) {
     tracer_ = std::make_shared<Tracer>();
     trace_file_ = job.output / trace_file_name(link_.arguments().name);

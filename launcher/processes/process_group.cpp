@@ -75,7 +75,7 @@ Status ProcessGroup::start(const Job& job, const PartitionedStore& store,
     welcome.infers = true;
     welcome.embeddings = task->embeddings;
     auto begin = std::make_shared<Checkpoint>();
-    begin->training = state_of_nodes(*task->nodes);
+    begin->training = state_of_nodes(task->nodes);
     begin_ = std::move(begin);
   }
   welcome.store = std::filesystem::absolute(store.dir()).string();

@@ -350,8 +350,8 @@ Status Conductor::take_final(Outputs outputs) {
         static_cast<double>(ended_ns - began_ns_) * 1e-9;
     began_ns_ = ended_ns;
   }
-  if (role_ == options_.keep_outputs) {
-    kept_ = std::make_shared<const Matrix>(std::move(outputs.logits));
+  if (std::ranges::find(options_.keep_outputs, role_) != options_.keep_outputs.end()) {
+    kept_[role_] = std::make_shared<const Matrix>(std::move(outputs.logits));
   }
   next_final_score();
   return ok_status();

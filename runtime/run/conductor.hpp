@@ -22,6 +22,9 @@
 
 namespace troupe {
 
+/// Rows of outputs by role, in the order of its seeds.
+using OutputsOfRoles = std::map<std::string, std::shared_ptr<const Matrix>>;
+
 struct ConductorOptions {
   std::uint32_t epochs = 1;
   std::uint32_t world = 1;
@@ -36,7 +39,7 @@ struct ConductorOptions {
   /// Roles scored at the end, all seeds with the best parameters, in this order.
   std::vector<std::string> final_roles = {"val", "test"};
   std::vector<std::string> tables;  ///< Names of the tables of learned rows, in order of node types
-  std::string keep_outputs;         ///< the final role whose outputs are kept; empty: none
+  std::vector<std::string> keep_outputs;  ///< the final roles whose outputs are kept
   /// Seeds per role; a role that is missing or empty is not scored.
   std::map<std::string, std::shared_ptr<const SeedList>> seeds;
   std::map<std::string, LinkScoring> links = {};  ///< In their place where seeds are links
@@ -80,9 +83,8 @@ class Conductor {
   Status take_finished(const std::vector<net::FinishResult>& results);
 
   const RunRecord& record() const { return record_; }
-  /// The outputs at the end for the seeds of `keep_outputs`, in their order; null if
-  /// there is nothing to keep.
-  std::shared_ptr<const Matrix> outputs() const { return kept_; }
+  /// The outputs at the end of the roles of `keep_outputs`.
+  const OutputsOfRoles& outputs() const { return kept_; }
 
  private:
   enum class Phase : std::uint8_t {
@@ -132,7 +134,7 @@ class Conductor {
   std::uint32_t layer_ = 0;
   std::string role_;
   std::size_t final_role_ = 0;  ///< of `final_roles`
-  std::shared_ptr<const Matrix> kept_;
+  OutputsOfRoles kept_;
   std::optional<double> best_;
   std::uint64_t began_ns_ = 0;
 };

@@ -10,7 +10,11 @@ namespace troupe {
 namespace {
 
 constexpr std::string_view tensor_prefix = "tensor ";
-constexpr std::string_view nodes_blob = "nodes";
+constexpr std::string_view nodes_prefix = "nodes ";
+
+std::string nodes_blob(std::size_t list) {
+  return fmt::format("{}{}", nodes_prefix, list);
+}
 
 net::TrainingState without_blobs(const net::TrainingState& state) {
   net::TrainingState rest;
@@ -62,35 +66,42 @@ bool is_tensor_blob(std::string_view name) {
   return name.starts_with(tensor_prefix);
 }
 
-net::TrainingState state_of_nodes(const SeedList& nodes) {
-  std::vector<std::uint64_t> numbers = {raw(nodes.node_type)};
-  numbers.reserve(1 + nodes.global.size());
-  for (const auto node : nodes.global) {
-    numbers.push_back(raw(node));
-  }
-  const auto bytes = std::as_bytes(std::span(numbers));
+net::TrainingState state_of_nodes(std::span<const std::shared_ptr<const SeedList>> lists) {
   net::TrainingState state;
-  state.blobs[std::string(nodes_blob)] = {bytes.begin(), bytes.end()};
+  for (std::size_t i = 0; i < lists.size(); ++i) {
+    std::vector<std::uint64_t> numbers = {raw(lists[i]->node_type)};
+    numbers.reserve(1 + lists[i]->global.size());
+    for (const auto node : lists[i]->global) {
+      numbers.push_back(raw(node));
+    }
+    const auto bytes = std::as_bytes(std::span(numbers));
+    state.blobs[nodes_blob(i)] = {bytes.begin(), bytes.end()};
+  }
   return state;
 }
 
-Result<SeedList> nodes_of_state(const net::TrainingState& state) {
-  const auto found = state.blobs.find(std::string(nodes_blob));
-  const auto size = found == state.blobs.end() ? 0 : found->second.size();
-  if (size < sizeof(std::uint64_t) || size % sizeof(std::uint64_t) != 0) {
-    return Error(Errc::data_corruption,
-                 fmt::format("nodes to infer: expected 8 bytes for their type and 8 for each, "
-                             "found {}",
-                             size));
+Result<std::vector<std::shared_ptr<const SeedList>>> lists_of_state(
+    const net::TrainingState& state) {
+  std::vector<std::shared_ptr<const SeedList>> lists;
+  for (auto found = state.blobs.find(nodes_blob(0)); found != state.blobs.end();
+       found = state.blobs.find(nodes_blob(lists.size()))) {
+    const auto& bytes = found->second;
+    std::vector<std::uint64_t> numbers(bytes.size() / sizeof(std::uint64_t));
+    if (numbers.empty() || bytes.size() % sizeof(std::uint64_t) != 0) {
+      return Error(Errc::data_corruption,
+                   fmt::format("nodes to infer: expected 8 bytes for their type and 8 for each, "
+                               "found {}",
+                               bytes.size()));
+    }
+    std::memcpy(numbers.data(), bytes.data(), bytes.size());
+    SeedList nodes;
+    nodes.node_type = static_cast<NodeTypeId>(numbers.front());
+    for (const auto number : std::span(numbers).subspan(1)) {
+      nodes.global.push_back(static_cast<NodeId>(number));
+    }
+    lists.push_back(std::make_shared<const SeedList>(std::move(nodes)));
   }
-  std::vector<std::uint64_t> numbers(size / sizeof(std::uint64_t));
-  std::memcpy(numbers.data(), found->second.data(), size);
-  SeedList nodes;
-  nodes.node_type = static_cast<NodeTypeId>(numbers.front());
-  for (const auto number : std::span(numbers).subspan(1)) {
-    nodes.global.push_back(static_cast<NodeId>(number));
-  }
-  return nodes;
+  return lists;
 }
 
 std::uint64_t count_pieces(const net::TrainingState& state, std::uint64_t piece_bytes) {
@@ -112,7 +123,7 @@ net::TrainingState piece_for(std::span<const Rank> ranks, const net::TrainingSta
   for (const auto& [name, bytes] : state.blobs) {
     const bool own =
         std::ranges::any_of(ranks, [&blob = name](Rank rank) { return rank_blob(rank) == blob; });
-    if (own || is_tensor_blob(name) || name == nodes_blob) {
+    if (own || is_tensor_blob(name) || name.starts_with(nodes_prefix)) {
       blobs.emplace_back(name, bytes);
     }
   }

@@ -9,9 +9,11 @@
 #include "runtime/wire/messages.hpp"
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace troupe {
 
@@ -25,10 +27,11 @@ std::string rank_blob(Rank rank);
 std::string tensor_blob(std::string_view what);
 bool is_tensor_blob(std::string_view name);
 
-/// A state that has nothing but the nodes that outputs are inferred of: a blob that all processes need.
-net::TrainingState state_of_nodes(const SeedList& nodes);
+/// A state that has nothing but lists of nodes that outputs are inferred of: blobs that all processes need.
+net::TrainingState state_of_nodes(std::span<const std::shared_ptr<const SeedList>> lists);
 /// Without original ids. \errors data_corruption: a state that state_of_nodes() does not make
-Result<SeedList> nodes_of_state(const net::TrainingState& state);
+Result<std::vector<std::shared_ptr<const SeedList>>> lists_of_state(
+    const net::TrainingState& state);
 
 /// Pieces that the blobs make, at least one.
 std::uint64_t count_pieces(const net::TrainingState& state, std::uint64_t piece_bytes);

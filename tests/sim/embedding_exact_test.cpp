@@ -79,7 +79,7 @@ class LearnedRowsExactly : public ::testing::Test {
     TROUPE_ASSIGN_OR_RETURN(auto found, find_nodes(ready.store, {.sources = {"all"}, .split = ""}));
     ClusterHooks hooks;
     hooks.inference =
-        InferenceTask{std::make_shared<const SeedList>(std::move(found.nodes)), embeddings};
+        InferenceTask{{std::make_shared<const SeedList>(std::move(found.nodes))}, embeddings};
     TROUPE_ASSIGN_OR_RETURN(const auto cluster,
                             SimulatedCluster::create(ready.job, ready.store, std::move(hooks)));
     RunSetup setup;
@@ -89,7 +89,7 @@ class LearnedRowsExactly : public ::testing::Test {
       setup.tables = std::make_shared<const TableFiles>(rows(), files_);
     }
     TROUPE_ASSIGN_OR_RETURN(const auto result, cluster->run(std::move(setup)));
-    const auto flat = result.outputs->view().flat();
+    const auto flat = result.only_outputs()->view().flat();
     return std::vector<float>(flat.begin(), flat.end());
   }
   /// The same rows as features, by original id.
@@ -133,9 +133,9 @@ TEST_F(LearnedRowsExactly, GiveWhatTheSameRowsAsFeaturesGive) {
 
   // The run itself has inferred the same.
   ASSERT_OK_AND_ASSIGN(const auto seeds, learned.store.seeds("", "test"));
-  ASSERT_EQ(trained.outputs->rows(), seeds.original.size());
+  ASSERT_EQ(trained.only_outputs()->rows(), seeds.original.size());
   for (std::size_t i = 0; i < seeds.original.size(); ++i) {
-    const auto row = trained.outputs->view().row(i);
+    const auto row = trained.only_outputs()->view().row(i);
     EXPECT_TRUE(std::ranges::equal(
         row, std::span(outputs).subspan(raw(seeds.original[i]) * row.size(), row.size())))
         << i;
@@ -249,9 +249,9 @@ class LearnedLinksExactly : public LearnedRowsExactly {
 
 TEST_F(LearnedLinksExactly, AreRankedByTheRowsThatTheyGive) {
   ASSERT_OK_AND_ASSIGN(const auto one, learn({"cluster.trainers_per_host=2", "partition.parts=1"}));
-  ASSERT_TRUE(one.outputs && one.record.test);
-  EXPECT_EQ(one.outputs->rows(), 300U);
-  EXPECT_NEAR(*one.record.test->by_name("mrr"), slow_mrr(one.outputs->view()), 1e-3);
+  ASSERT_TRUE(one.only_outputs() && one.record.test);
+  EXPECT_EQ(one.only_outputs()->rows(), 300U);
+  EXPECT_NEAR(*one.record.test->by_name("mrr"), slow_mrr(one.only_outputs()->view()), 1e-3);
   EXPECT_GT(*one.record.test->auc, 0.5);
   for (const Settings& layout : std::vector<Settings>{
            {"cluster.hosts=2", "partition.parts=3"},
@@ -266,7 +266,8 @@ TEST_F(LearnedLinksExactly, AreRankedByTheRowsThatTheyGive) {
     EXPECT_EQ(spread.record.tensors, one.record.tensors);
     EXPECT_EQ(spread.record.outputs, one.record.outputs);
     EXPECT_EQ(spread.record.test->more, one.record.test->more);
-    EXPECT_TRUE(std::ranges::equal(spread.outputs->view().flat(), one.outputs->view().flat()));
+    EXPECT_TRUE(std::ranges::equal(spread.only_outputs()->view().flat(),
+                                   one.only_outputs()->view().flat()));
   }
 }
 

@@ -152,14 +152,14 @@ TEST_F(ExactDevices, PredictionsAreThoseOfTheCpu) {
     EXPECT_OK(found);
     ClusterHooks hooks;
     hooks.inference =
-        InferenceTask{std::make_shared<const SeedList>(std::move(found->nodes)), embeddings};
+        InferenceTask{{std::make_shared<const SeedList>(std::move(found->nodes))}, embeddings};
     const auto network = nn::make_network(job->model);
     EXPECT_OK(network);
     const auto cluster = SimulatedCluster::create(*job, *store, std::move(hooks));
     EXPECT_OK(cluster);
     const auto result = (*cluster)->run({.parameters = (*network)->initial_parameters(job->seed)});
     EXPECT_OK(result);
-    const auto rows = result->outputs->view().flat();
+    const auto rows = result->only_outputs()->view().flat();
     return std::vector<float>(rows.begin(), rows.end());
   };
   for (const bool embeddings : {false, true}) {

@@ -27,7 +27,7 @@ class InferenceAnswers : public ::testing::Test {
     for (int i = 1; i < times; ++i) {
       nodes.global.insert(nodes.global.end(), found.nodes.global.begin(), found.nodes.global.end());
     }
-    return check_answers(job, store, {std::make_shared<const SeedList>(std::move(nodes)), true});
+    return check_answers(job, store, {{std::make_shared<const SeedList>(std::move(nodes))}, true});
   }
 
   testing::ScratchFolder scratch_;

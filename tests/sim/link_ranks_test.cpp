@@ -134,16 +134,16 @@ double slow_mrr(ConstMatrix rows, const TestLinks& links, const LinkScore& score
 TEST_F(LinkRanksOfRuns, AreThoseOfTheRowsThemselves) {
   ASSERT_OK_AND_ASSIGN(const auto result,
                        run({"task.kind=unsupervised", "cluster.hosts=2", "partition.parts=3"}));
-  ASSERT_TRUE(result.outputs && result.record.test);
+  ASSERT_TRUE(result.only_outputs() && result.record.test);
   EXPECT_NEAR(*result.record.test->by_name("mrr"),
-              slow_mrr(result.outputs->view(), test_links(), product), 1e-3);
+              slow_mrr(result.only_outputs()->view(), test_links(), product), 1e-3);
   EXPECT_EQ(result.record.test->labelled, 120U);
   EXPECT_TRUE(result.record.test->auc) << "of drawn ones, as without ranks among all";
 }
 
 /// A perceptron of 8 hidden columns, whose parameters are the last of the best epoch's.
 LinkScore perceptron_of(const RunResult& result) {
-  const auto cols = result.outputs->cols();
+  const auto cols = result.only_outputs()->cols();
   const auto& best = result.state->best;
   const auto count = 16 * cols + 17;
   EXPECT_GE(best.size(), count);
@@ -167,9 +167,9 @@ TEST_F(LinkRanksOfRuns, OfAPerceptronAreThoseOfTheRowsThemselves) {
   ASSERT_OK_AND_ASSIGN(const auto result,
                        run({"task.kind=unsupervised", "cluster.hosts=2", "partition.parts=3",
                             "task.decoder.kind=mlp", "task.decoder.hidden=8"}));
-  ASSERT_TRUE(result.outputs && result.record.test && result.state);
+  ASSERT_TRUE(result.only_outputs() && result.record.test && result.state);
   EXPECT_NEAR(*result.record.test->by_name("mrr"),
-              slow_mrr(result.outputs->view(), test_links(), perceptron_of(result)), 1e-3);
+              slow_mrr(result.only_outputs()->view(), test_links(), perceptron_of(result)), 1e-3);
 }
 
 /// Keys of rows that are learned and compared as they are.
@@ -216,10 +216,10 @@ TEST_F(LinkRanksOfRuns, WithoutLayersAreThoseOfTheLearnedRows) {
                                  perceptron ? "task.decoder.kind=mlp" : "task.decoder.kind=dot"});
       SCOPED_TRACE(way.back() + " " + device);
       ASSERT_OK_AND_ASSIGN(const auto result, run(way));
-      ASSERT_TRUE(result.outputs && result.record.test && result.state);
-      EXPECT_EQ(result.outputs->cols(), 12U);
+      ASSERT_TRUE(result.only_outputs() && result.record.test && result.state);
+      EXPECT_EQ(result.only_outputs()->cols(), 12U);
       EXPECT_NEAR(*result.record.test->by_name("mrr"),
-                  slow_mrr(result.outputs->view(), test_links(),
+                  slow_mrr(result.only_outputs()->view(), test_links(),
                            perceptron ? perceptron_of(result) : LinkScore(product)),
                   1e-3);
       EXPECT_TRUE(result.record.test->auc) << "of drawn ones, as without ranks among all";

@@ -259,9 +259,9 @@ TEST_F(UnsupervisedTraining, EveryEdgeIsALinkAndEveryNodeGetsARow) {
 
   EXPECT_EQ(one.record.epochs[0].counters.seeds, 10556U);
   EXPECT_LT(one.record.epochs[1].loss, one.record.epochs[0].loss);
-  ASSERT_TRUE(one.outputs);
-  EXPECT_EQ(one.outputs->rows(), 2708U);
-  EXPECT_EQ(one.outputs->cols(), 16U);
+  ASSERT_TRUE(one.only_outputs());
+  EXPECT_EQ(one.only_outputs()->rows(), 2708U);
+  EXPECT_EQ(one.only_outputs()->cols(), 16U);
   EXPECT_FALSE(one.record.test);
   for (const Settings& layout :
        std::vector<Settings>{{"cluster.hosts=2", "partition.parts=3"},
@@ -270,7 +270,8 @@ TEST_F(UnsupervisedTraining, EveryEdgeIsALinkAndEveryNodeGetsARow) {
     EXPECT_EQ(spread.record.batches, one.record.batches);
     EXPECT_EQ(spread.record.parameters, one.record.parameters);
     EXPECT_EQ(spread.record.outputs, one.record.outputs);
-    EXPECT_TRUE(std::ranges::equal(spread.outputs->view().flat(), one.outputs->view().flat()));
+    EXPECT_TRUE(std::ranges::equal(spread.only_outputs()->view().flat(),
+                                   one.only_outputs()->view().flat()));
   }
 }
 
@@ -293,7 +294,7 @@ TEST_F(UnsupervisedTraining, OwnLinksComeInThePlaceOfEdgesAndTypesMustExist) {
   const auto files = testing::write_cora_links(scratch_.path());
   ASSERT_OK_AND_ASSIGN(const auto own, run({files[1], "train.epochs=1", "eval.predictions=false"}));
   EXPECT_EQ(own.record.epochs[0].counters.seeds, 500U);
-  EXPECT_FALSE(own.outputs);
+  EXPECT_FALSE(own.only_outputs());
 
   EXPECT_ERROR(run({"task.edges=knows"}), Errc::invalid_argument,
                "/task/edges: expected one of the graph's 1 edge types, found \"knows\"");

@@ -113,13 +113,13 @@ TEST_F(NumberTraining, PredictsThemAndScoresTheBestEpoch) {
   EXPECT_GT(*test.by_name("r2"), 0.9);
   double squares = 0;
   double count = 0;
-  ASSERT_TRUE(result.outputs);
-  ASSERT_EQ(result.outputs->rows(), test_.size());
+  ASSERT_TRUE(result.only_outputs());
+  ASSERT_EQ(result.only_outputs()->rows(), test_.size());
   for (std::size_t i = 0; i < test_.size(); ++i) {
     for (std::size_t c = 0; c < 2; ++c) {
       const float number = y_[2 * static_cast<std::size_t>(test_[i]) + c];
       if (!std::isnan(number)) {
-        squares += std::pow(double{result.outputs->view().row(i)[c]} - number, 2);
+        squares += std::pow(double{result.only_outputs()->view().row(i)[c]} - number, 2);
         count += 1;
       }
     }

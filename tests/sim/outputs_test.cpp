@@ -48,13 +48,13 @@ class SimOutputs : public ::testing::Test {
                             find_nodes(ready.store, {.sources = std::move(sources), .split = ""}));
     ClusterHooks hooks;
     hooks.inference =
-        InferenceTask{std::make_shared<const SeedList>(std::move(found.nodes)), embeddings};
+        InferenceTask{{std::make_shared<const SeedList>(std::move(found.nodes))}, embeddings};
     TROUPE_ASSIGN_OR_RETURN(const auto cluster,
                             SimulatedCluster::create(ready.job, ready.store, std::move(hooks)));
     return cluster->run({.parameters = std::move(parameters)});
   }
   static std::vector<float> numbers(const RunResult& result) {
-    const auto flat = result.outputs->view().flat();
+    const auto flat = result.only_outputs()->view().flat();
     return {flat.begin(), flat.end()};
   }
   testing::ScratchFolder scratch_;
@@ -90,9 +90,9 @@ TEST_F(SimOutputs, TheTestSeedsOutputsAreThoseBehindTheReportedScore) {
   ASSERT_OK_AND_ASSIGN(const auto ready, prepare({"cluster.hosts=2"}));
   ASSERT_OK_AND_ASSIGN(const auto result, train({"cluster.hosts=2"}));
 
-  ASSERT_NE(result.outputs, nullptr);
-  EXPECT_EQ(result.outputs->rows(), 1000U);
-  EXPECT_EQ(result.outputs->cols(), 7U);
+  ASSERT_NE(result.only_outputs(), nullptr);
+  EXPECT_EQ(result.only_outputs()->rows(), 1000U);
+  EXPECT_EQ(result.only_outputs()->cols(), 7U);
   ASSERT_OK_AND_ASSIGN(const auto graph, ready.store.load_part(PartId{0}));
   ASSERT_OK_AND_ASSIGN(const auto other, ready.store.load_part(PartId{1}));
   ASSERT_OK_AND_ASSIGN(const auto seeds, ready.store.seeds("", "test"));
@@ -101,14 +101,14 @@ TEST_F(SimOutputs, TheTestSeedsOutputsAreThoseBehindTheReportedScore) {
     const auto& nodes = (graph->nodes[0].owns(node) ? graph : other)->nodes[0];
     labels.push_back(nodes.labels[nodes.local(node)]);
   }
-  const auto predicted = nn::predict_classes(result.outputs->view());
+  const auto predicted = nn::predict_classes(result.only_outputs()->view());
   EXPECT_EQ(nn::accuracy(predicted, labels), result.record.test->accuracy);
 }
 
 TEST_F(SimOutputs, OutputsAreKeptOnlyIfTheJobWantsThem) {
   ASSERT_OK_AND_ASSIGN(const auto result, train({"eval.predictions=false", "train.epochs=1"}));
 
-  EXPECT_EQ(result.outputs, nullptr);
+  EXPECT_EQ(result.only_outputs(), nullptr);
   EXPECT_TRUE(result.record.test);
 }
 
@@ -130,7 +130,7 @@ TEST_F(SimOutputs, InferenceGivesTheBitsOfTheRunOnAnyCluster) {
       EXPECT_EQ(numbers(logits), numbers(trained));
       EXPECT_EQ(logits.record.best_parameters, trained.record.best_parameters);
       EXPECT_TRUE(logits.record.epochs.empty());
-      EXPECT_EQ(embeddings.outputs->cols(), 16U);
+      EXPECT_EQ(embeddings.only_outputs()->cols(), 16U);
       embedded = embedded.value_or(numbers(embeddings));
       EXPECT_EQ(numbers(embeddings), *embedded);
     }
@@ -148,10 +148,11 @@ TEST_F(SimOutputs, RowsAreInTheOrderOfTheRequest) {
   ASSERT_OK_AND_ASSIGN(const auto some,
                        infer({"cluster.hosts=2"}, trained.state->best, false, {file.string()}));
 
-  ASSERT_EQ(some.outputs->rows(), 3U);
+  ASSERT_EQ(some.only_outputs()->rows(), 3U);
   const std::vector<std::size_t> rows = {2707, 5, 1300};
   for (std::size_t i = 0; i < 3; ++i) {
-    EXPECT_TRUE(std::ranges::equal(some.outputs->view().row(i), all.outputs->view().row(rows[i])));
+    EXPECT_TRUE(std::ranges::equal(some.only_outputs()->view().row(i),
+                                   all.only_outputs()->view().row(rows[i])));
   }
 }
 

@@ -112,8 +112,9 @@ class DeepWalk : public ::testing::Test {
     EXPECT_EQ(to_string(found.record.parameters), to_string(right.record.parameters));
     EXPECT_EQ(found.record.tensors, right.record.tensors);
     EXPECT_EQ(to_string(found.record.outputs), to_string(right.record.outputs));
-    ASSERT_TRUE(found.outputs && right.outputs);
-    EXPECT_TRUE(std::ranges::equal(found.outputs->view().flat(), right.outputs->view().flat()));
+    ASSERT_TRUE(found.only_outputs() && right.only_outputs());
+    EXPECT_TRUE(std::ranges::equal(found.only_outputs()->view().flat(),
+                                   right.only_outputs()->view().flat()));
   }
 
   void expect_same_in_all_layouts(const Settings& way) const {
@@ -147,9 +148,9 @@ TEST_F(DeepWalk, OfSecondOrderWithRestartsAndParametersOfADecoderIsTheSame) {
 TEST_F(DeepWalk, GivesTheRowsThatTheHoldersHave) {
   ASSERT_OK_AND_ASSIGN(const auto result, run({"cluster.hosts=2", "partition.parts=3"}));
 
-  ASSERT_TRUE(result.outputs);
-  EXPECT_EQ(result.outputs->rows(), 300U);
-  EXPECT_EQ(result.outputs->cols(), 8U);
+  ASSERT_TRUE(result.only_outputs());
+  EXPECT_EQ(result.only_outputs()->rows(), 300U);
+  EXPECT_EQ(result.only_outputs()->cols(), 8U);
   ASSERT_EQ(result.record.tensors.size(), 1U);
   EXPECT_EQ(result.record.tensors[0].rows, result.record.tensors[0].best)
       << "the last epoch counts";
@@ -162,7 +163,7 @@ TEST_F(DeepWalk, GivesTheRowsThatTheHoldersHave) {
 TEST_F(DeepWalk, PutsNodesOfACommunityTogether) {
   ASSERT_OK_AND_ASSIGN(const auto result, run({"train.epochs=15", "task.walk.per_seed=3"}));
 
-  const auto rows = result.outputs->view();
+  const auto rows = result.only_outputs()->view();
   std::size_t right = 0;
   for (std::size_t i = 0; i < rows.rows; ++i) {
     std::size_t nearest = i == 0 ? 1 : 0;
@@ -216,7 +217,7 @@ TEST_F(DeepWalk, WalksFromGivenNodesAlone) {
   ASSERT_OK_AND_ASSIGN(const auto some, run({fmt::format("dataset.seeds.train={}", file.string()),
                                              "train.epochs=1"}));
   EXPECT_GT(some.record.epochs[0].counters.seeds, 0U);
-  EXPECT_EQ(some.outputs->rows(), 300U) << "rows of all nodes nevertheless";
+  EXPECT_EQ(some.only_outputs()->rows(), 300U) << "rows of all nodes nevertheless";
   ASSERT_OK_AND_ASSIGN(const auto all, run({"train.epochs=1"}));
   EXPECT_NE(*some.record.batches, *all.record.batches);
 }
@@ -287,9 +288,9 @@ class WalksWithLayers : public ::testing::Test {
 
 TEST_F(WalksWithLayers, LayoutsChangeNeitherBatchesNorRows) {
   ASSERT_OK_AND_ASSIGN(const auto one, run({"cluster.trainers_per_host=2"}));
-  ASSERT_TRUE(one.outputs);
-  EXPECT_EQ(one.outputs->rows(), 2708U);
-  EXPECT_EQ(one.outputs->cols(), 16U);
+  ASSERT_TRUE(one.only_outputs());
+  EXPECT_EQ(one.only_outputs()->rows(), 2708U);
+  EXPECT_EQ(one.only_outputs()->cols(), 16U);
   EXPECT_LT(one.record.epochs[1].loss, one.record.epochs[0].loss);
   for (const Settings& layout : std::vector<Settings>{
            {"cluster.hosts=2", "partition.parts=3"},
@@ -300,7 +301,8 @@ TEST_F(WalksWithLayers, LayoutsChangeNeitherBatchesNorRows) {
     EXPECT_EQ(spread.record.batches, one.record.batches);
     EXPECT_EQ(spread.record.parameters, one.record.parameters);
     EXPECT_EQ(spread.record.outputs, one.record.outputs);
-    EXPECT_TRUE(std::ranges::equal(spread.outputs->view().flat(), one.outputs->view().flat()));
+    EXPECT_TRUE(std::ranges::equal(spread.only_outputs()->view().flat(),
+                                   one.only_outputs()->view().flat()));
   }
   ASSERT_OK_AND_ASSIGN(const auto without,
                        run({"task.exclude=batch", "cluster.trainers_per_host=2"}));
@@ -340,8 +342,8 @@ TEST_F(WalksAlongTypes, LayoutsChangeNeitherBatchesNorRows) {
            {"model.layers=0", "model.norm=none", "model.dropout=0", "model.input_dropout=0",
             "sample.fanout=[0]", "embedding.author.dim=4"}}) {
     ASSERT_OK_AND_ASSIGN(const auto one, run(with_more(way, {"cluster.trainers_per_host=2"})));
-    ASSERT_TRUE(one.outputs);
-    EXPECT_EQ(one.outputs->rows(), 240U) << "rows of all authors";
+    ASSERT_TRUE(one.only_outputs());
+    EXPECT_EQ(one.only_outputs()->rows(), 240U) << "rows of all authors";
     EXPECT_LT(one.record.epochs[1].loss, one.record.epochs[0].loss);
     for (const Settings& layout :
          std::vector<Settings>{{"cluster.hosts=2", "partition.parts=3"},
@@ -352,7 +354,8 @@ TEST_F(WalksAlongTypes, LayoutsChangeNeitherBatchesNorRows) {
       EXPECT_EQ(spread.record.batches, one.record.batches);
       EXPECT_EQ(spread.record.parameters, one.record.parameters);
       EXPECT_EQ(spread.record.tensors, one.record.tensors);
-      EXPECT_TRUE(std::ranges::equal(spread.outputs->view().flat(), one.outputs->view().flat()));
+      EXPECT_TRUE(std::ranges::equal(spread.only_outputs()->view().flat(),
+                                     one.only_outputs()->view().flat()));
     }
   }
 }
@@ -367,8 +370,8 @@ TEST_F(WalksAlongTypes, PairsOfAllTypesAreTheSameInAllLayouts) {
             "dataset.split=rated"}}) {
     const auto both = with_more(all, way);
     ASSERT_OK_AND_ASSIGN(const auto one, run(with_more(both, {"cluster.trainers_per_host=2"})));
-    ASSERT_TRUE(one.outputs && one.record.test);
-    EXPECT_EQ(one.outputs->rows(), 240U) << "rows of all authors, whose walks they are";
+    ASSERT_TRUE(one.only_outputs() && one.record.test);
+    EXPECT_EQ(one.only_outputs()->rows(), 240U) << "rows of all authors, whose walks they are";
     EXPECT_LT(one.record.epochs[3].loss, one.record.epochs[0].loss);
     EXPECT_GT(one.record.test->labelled, 0U) << "links between authors and papers as well";
     for (const Settings& layout :
@@ -381,7 +384,8 @@ TEST_F(WalksAlongTypes, PairsOfAllTypesAreTheSameInAllLayouts) {
       EXPECT_EQ(spread.record.parameters, one.record.parameters);
       EXPECT_EQ(spread.record.tensors, one.record.tensors);
       EXPECT_EQ(spread.record.test->auc, one.record.test->auc);
-      EXPECT_TRUE(std::ranges::equal(spread.outputs->view().flat(), one.outputs->view().flat()));
+      EXPECT_TRUE(std::ranges::equal(spread.only_outputs()->view().flat(),
+                                     one.only_outputs()->view().flat()));
     }
     const bool learns_papers = way.size() > 2;
     if (learns_papers) {  // Walks for authors alone do not read those rows.

@@ -56,7 +56,7 @@ class Troupe {
     }
   }
   const RunRecord& record() const { return conductor_.record(); }
-  std::shared_ptr<const Matrix> outputs() const { return conductor_.outputs(); }
+  const OutputsOfRoles& outputs() const { return conductor_.outputs(); }
 
   std::vector<std::string> log;
   std::vector<std::uint32_t> progress;
@@ -202,7 +202,7 @@ TEST(Conductor, ScoresSampledBatchesAtTheEndTooWhereThereIsNoExactInference) {
   o.final_exact = false;
   o.stages = 0;
   o.eval_partial = true;
-  o.keep_outputs = "test";
+  o.keep_outputs = {"test"};
   Troupe troupe(o);
 
   troupe.play({3, 2, 3});
@@ -212,7 +212,7 @@ TEST(Conductor, ScoresSampledBatchesAtTheEndTooWhereThereIsNoExactInference) {
                                       "sampled best val", "sampled best test", "finish"}));
   EXPECT_EQ(troupe.record().valid->accuracy, 0.75);
   EXPECT_EQ(troupe.record().test->accuracy, 0.5);
-  EXPECT_EQ(troupe.outputs()->rows(), 2U);
+  EXPECT_EQ(troupe.outputs().at("test")->rows(), 2U);
 }
 
 TEST(Conductor, TakesTheLastEpochWhereNothingCanBeValidated) {
@@ -237,36 +237,40 @@ TEST(Conductor, InfersNothingWhereNothingIsScored) {
 
   EXPECT_EQ(troupe.log, (std::vector<std::string>{"epoch 1", "keep", "epoch 2", "keep", "finish"}));
   EXPECT_EQ(troupe.record().best_epoch, 1U);
-  EXPECT_FALSE(troupe.record().valid || troupe.record().test || troupe.outputs());
+  EXPECT_FALSE(troupe.record().valid || troupe.record().test);
+  EXPECT_TRUE(troupe.outputs().empty());
 }
 
 TEST(Conductor, KeepsTheOutputsOfOneFinalRole) {
   auto o = conductor_options(1, 1);
-  o.keep_outputs = "test";
+  o.keep_outputs = {"test"};
   Troupe keeping(o);
   Troupe forgetting(conductor_options(1, 1));
   keeping.play({3});
   forgetting.play({3});
 
-  ASSERT_NE(keeping.outputs(), nullptr);
-  const auto rows = keeping.outputs()->view();
+  ASSERT_EQ(keeping.outputs().size(), 1U);
+  const auto rows = keeping.outputs().at("test")->view();
   EXPECT_EQ(std::vector<float>(rows.flat().begin(), rows.flat().end()),
             (std::vector<float>{1.0F, 0.5F, 0.0F, 0.5F}));
-  EXPECT_EQ(forgetting.outputs(), nullptr);
+  EXPECT_TRUE(forgetting.outputs().empty());
 }
 
 TEST(Conductor, InfersWithoutTrainingWhereNoEpochIsAskedFor) {
   auto o = conductor_options(0, 1);
   o.stages = 2;
-  o.seeds["inference"] = seed_list(4);
-  o.final_roles = {"inference"};
-  o.keep_outputs = "inference";
+  o.seeds["inference 0"] = seed_list(4);
+  o.seeds["inference 1"] = seed_list(4);
+  o.final_roles = {"inference 0", "inference 1"};
+  o.keep_outputs = o.final_roles;
   Troupe troupe(o);
   troupe.play({2});
 
-  EXPECT_EQ(troupe.log, (std::vector<std::string>{"infer best 0", "infer best 1", "score inference",
-                                                  "finish"}));
-  EXPECT_EQ(troupe.outputs()->rows(), 4U);
+  EXPECT_EQ(troupe.log,
+            (std::vector<std::string>{"infer best 0", "infer best 1", "score inference 0",
+                                      "score inference 1", "finish"}));
+  EXPECT_EQ(troupe.outputs().at("inference 0")->rows(), 4U);
+  EXPECT_EQ(troupe.outputs().at("inference 1")->rows(), 4U);
   EXPECT_FALSE(troupe.record().valid || troupe.record().test);
 }
 

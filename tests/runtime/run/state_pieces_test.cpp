@@ -65,33 +65,44 @@ TEST(StatePieces, AProcessGetsItsOwnRanksAndTheNamesOfTensors) {
   EXPECT_EQ(at_second.step, 3U);
 }
 
-TEST(StatePieces, EveryProcessGetsTheNodesToInfer) {
-  SeedList nodes{.node_type = NodeTypeId{3}, .original = {}, .global = {}};
-  for (const std::uint64_t node : {7U, 0U, 1U}) {
-    nodes.global.push_back(NodeId{node});
+std::shared_ptr<const SeedList> nodes_of(std::uint16_t type, std::vector<std::uint64_t> ids) {
+  SeedList nodes{.node_type = NodeTypeId{type}, .original = {}, .global = {}};
+  for (const auto id : ids) {
+    nodes.global.push_back(NodeId{id});
   }
-  nodes.global.push_back(NodeId{std::uint64_t{1} << 40});
-  const auto state = state_of_nodes(nodes);
+  return std::make_shared<const SeedList>(std::move(nodes));
+}
+
+TEST(StatePieces, EveryProcessGetsTheNodesToInfer) {
+  std::vector lists = {nodes_of(3, {7, 0, 1, std::uint64_t{1} << 40}), nodes_of(1, {})};
+  while (lists.size() < 12) {  // names of which one is the beginning of another
+    lists.push_back(nodes_of(0, {lists.size()}));
+  }
+  const auto state = state_of_nodes(lists);
   for (const std::uint64_t size : {3U, 8U, 1000U}) {
     PieceCollector collector;
     for (std::uint64_t i = 0; i < count_pieces(state, size); ++i) {
       ASSERT_OK(collector.add(i, piece_for({}, state, i, size)));
     }
-    ASSERT_OK_AND_ASSIGN(const auto found, nodes_of_state(collector.take()));
-    EXPECT_EQ(found.node_type, nodes.node_type);
-    EXPECT_EQ(found.global, nodes.global);
+    ASSERT_OK_AND_ASSIGN(const auto found, lists_of_state(collector.take()));
+    ASSERT_EQ(found.size(), lists.size());
+    for (std::size_t i = 0; i < lists.size(); ++i) {
+      EXPECT_EQ(found[i]->node_type, lists[i]->node_type);
+      EXPECT_EQ(found[i]->global, lists[i]->global);
+    }
   }
-  const SeedList none{.node_type = NodeTypeId{1}, .original = {}, .global = {}};
-  ASSERT_OK_AND_ASSIGN(const auto empty, nodes_of_state(state_of_nodes(none)));
-  EXPECT_TRUE(empty.global.empty());
+  ASSERT_OK_AND_ASSIGN(const auto none, lists_of_state(state_of_two_ranks()));
+  EXPECT_TRUE(none.empty());
 }
 
 TEST(StatePieces, NodesToInferAreNumbersOf8Bytes) {
-  EXPECT_ERROR(nodes_of_state(state_of_two_ranks()), Errc::data_corruption,
-               "nodes to infer: expected 8 bytes for their type and 8 for each, found 0");
-  auto state = state_of_nodes({.node_type = NodeTypeId{0}, .original = {}, .global = {NodeId{5}}});
-  state.blobs.begin()->second.pop_back();
-  EXPECT_ERROR(nodes_of_state(state), Errc::data_corruption, "found 15");
+  auto state = state_of_nodes(std::vector{nodes_of(0, {5})});
+  auto& bytes = state.blobs.begin()->second;
+  bytes.pop_back();
+  EXPECT_ERROR(lists_of_state(state), Errc::data_corruption,
+               "nodes to infer: expected 8 bytes for their type and 8 for each, found 15");
+  bytes.clear();
+  EXPECT_ERROR(lists_of_state(state), Errc::data_corruption, "found 0");
 }
 
 TEST(PieceCollector, RefusesAPieceThatIsNotTheNext) {
