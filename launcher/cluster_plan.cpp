@@ -445,10 +445,10 @@ TrainerOptions ClusterPlan::trainer_options(Rank rank) const {
 }
 
 EvaluatorOptions ClusterPlan::evaluator_options(ProcessId process) const {
-  const auto edge_decoders =
-      job.model.edge_features
-          ? std::make_shared<const std::vector<RowDecoder>>(collect->edge_decoders)
-          : nullptr;
+  std::shared_ptr<const std::vector<RowDecoder>> edge_decoders;
+  if (job.model.edge_features) {
+    edge_decoders = {collect, &collect->edge_decoders};
+  }
   EvaluatorOptions options{.inference = {.network = network,
                                          .dir = job.sample.edge_dir,
                                          .decoders = collect->decoders,

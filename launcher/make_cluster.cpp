@@ -21,7 +21,7 @@ Result<std::unique_ptr<Cluster>> make_cluster(const Job& job, const PartitionedS
   ProcessClusterSetup setup;
   setup.say = hooks.say;
   setup.hooks = std::move(hooks);
-  setup.folder = std::filesystem::absolute(folder);
+  setup.folder = folder;
   return make_process_cluster(job, store, std::move(setup), stop_asked);
 }
 

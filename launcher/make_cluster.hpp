@@ -12,7 +12,7 @@
 
 namespace troupe {
 
-/// \param folder  of the job file: its relative paths are meant from there
+/// \param folder  of the job file, absolute: its relative paths are meant from there
 /// \errors those of loading parts, of starting processes and of joining
 Result<std::unique_ptr<Cluster>> make_cluster(const Job& job, const PartitionedStore& store,
                                               ClusterHooks hooks,

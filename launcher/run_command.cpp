@@ -190,13 +190,14 @@ std::optional<Result<RunResult>> run_to_end(Cluster& cluster, RunSetup setup,
   return result;
 }
 
-ExitCode run_cluster(const Job& job, const PartitionedStore& store, Report& report,
-                     const RunArguments& arguments, const Say& say) {
+ExitCode run_cluster(const PreparedRun& prepared, Report& report, const RunArguments& arguments,
+                     const Say& say) {
+  const auto& job = prepared.job;
+  const auto& store = prepared.store;
   auto watch = std::make_shared<TrainingWatch>();
   watch->log_every = job.log_every;
   const auto tracer = job.trace ? std::make_shared<Tracer>() : nullptr;
-  auto cluster = make_cluster(job, store, hooks_of(watch, tracer),
-                              std::filesystem::absolute(arguments.job.file).parent_path());
+  auto cluster = make_cluster(job, store, hooks_of(watch, tracer), prepared.folder);
   if (!cluster) {
     return print_error(cluster.error());
   }
@@ -291,7 +292,7 @@ ExitCode run_command(const RunArguments& arguments) {
   Report report;
   report.began = began;
   report.start = start_of_run(run->job, arguments.command);
-  return run_cluster(run->job, run->store, report, arguments, say);
+  return run_cluster(*run, report, arguments, say);
 }
 
 }  // namespace troupe

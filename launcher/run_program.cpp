@@ -37,11 +37,11 @@ std::optional<SessionOutcome> run_to_end(ProcessSessions& sessions,
   return outcome;
 }
 
-ProcessClusterSetup process_setup(const RunArguments& arguments,
+ProcessClusterSetup process_setup(const std::filesystem::path& folder,
                                   const std::vector<std::string>& program,
                                   const std::shared_ptr<SessionWatch>& watch) {
   ProcessClusterSetup setup;
-  setup.folder = std::filesystem::absolute(arguments.job.file).parent_path();
+  setup.folder = folder;
   setup.program = program;
   setup.resume = watch->resume();
   setup.keep_state = [watch](Checkpoint state) { return watch->keep(std::move(state)); };
@@ -71,8 +71,8 @@ ExitCode run_processes(const RunArguments& arguments, const std::vector<std::str
     return print_error(begun.error(), ExitCode::data);
   }
   const auto& watch = *begun;
-  auto sessions = make_process_sessions(job, prepared->store,
-                                        process_setup(arguments, program, watch), stop_asked);
+  auto sessions = make_process_sessions(
+      job, prepared->store, process_setup(prepared->folder, program, watch), stop_asked);
   if (!sessions) {
     SessionOutcome failed;
     failed.status = sessions.error();

@@ -258,7 +258,7 @@ Result<net::TrainingState> MemberProcess::read_start() {
   return pieces.take();
 }
 
-// ---- ranks with a program of the user's ----
+// ---- user programs ----
 
 /// Asks the registrar and waits. On any thread.
 template <class Request>

@@ -115,6 +115,14 @@ std::vector<std::string> fault_job(const std::string& output, int epochs) {
   return words;
 }
 
+std::vector<std::string> fault_job_predicts(const std::string& output, int epochs,
+                                            const std::string& folder) {
+  auto words = fault_job(output, epochs);
+  words[1] = "predict";
+  words.insert(words.end(), {"--model", output + "/model.safetensors", "--out", folder});
+  return words;
+}
+
 std::string digests_in(const std::string& output) {
   std::ifstream in(output + "/report.json");
   const auto report = nlohmann::json::parse(in, nullptr, false);

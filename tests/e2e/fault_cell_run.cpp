@@ -16,7 +16,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr int steps = 9;                 // per epoch and rank
-constexpr int epoch_hit = 4;             // early enough for the run to go on after it
+constexpr int epoch_hit = 4;             // early: the run has epochs after it
 constexpr std::uint64_t step_kept = 40;  // a checkpoint
 constexpr auto patience = 60s;           // with whatever must come by itself
 

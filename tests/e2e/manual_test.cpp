@@ -30,13 +30,16 @@ class Manual : public ::testing::Test {
   std::string output() const { return folder() + "/out"; }
   std::string token() const { return output() + "/token"; }
 
-  /// Starts the run, and waits until it tells where it listens.
+  /// Starts the run, and waits for the address that it prints.
   void start(const Words& settings = {}) {
     auto words = testing::fault_job(output(), epochs_);
     for (const auto& setting : job_settings(settings)) {
       words.insert(words.end(), {"--set", setting});
     }
     run_.emplace(words, folder());
+    wait_for_address();
+  }
+  void wait_for_address() {
     ASSERT_TRUE(run_->wait_for_line("--director ", 60s)) << run_->text();
     director_ = run_->word_after("--director ");
   }
@@ -106,10 +109,8 @@ class ManualPredict : public Manual {
     ASSERT_EQ(trained.wait_for_end(60s), 0) << trained.text();
   }
   Words words(const std::string& name, const Words& settings, const Words& options) const {
-    auto words = testing::fault_job(output(), epochs_);
-    words[1] = "predict";
-    words.insert(words.end(), {"--model", output() + "/model.safetensors", "--out",
-                               folder() + "/" + name, "--nodes", "all"});
+    auto words = testing::fault_job_predicts(output(), epochs_, folder() + "/" + name);
+    words.insert(words.end(), {"--nodes", "all"});
     words.insert(words.end(), options.begin(), options.end());
     for (const auto& setting : settings) {
       words.insert(words.end(), {"--set", setting});
@@ -119,11 +120,9 @@ class ManualPredict : public Manual {
   std::string predictions(const std::string& name) const {
     return testing::file_text(folder() + "/" + name + "/predictions.npy");
   }
-  /// Waits until it tells where it listens.
-  void start_predict(const Words& settings, const Words& options = {}) {
-    run_.emplace(words("hosts", job_settings(settings), options), folder());
-    ASSERT_TRUE(run_->wait_for_line("--director ", 60s)) << run_->text();
-    director_ = run_->word_after("--director ");
+  void start_predict(const Words& options = {}) {
+    run_.emplace(words("hosts", job_settings({}), options), folder());
+    wait_for_address();
   }
 };
 
@@ -131,7 +130,7 @@ TEST_F(ManualPredict, OutputsOnHostsAreThoseOfOneProcess) {
   for (const Words& options : std::vector<Words>{{}, {"--embeddings"}}) {
     WatchedRun one(words("one", {}, options), folder());
     ASSERT_EQ(one.wait_for_end(60s), 0) << one.text();
-    ASSERT_NO_FATAL_FAILURE(start_predict({}, options));
+    ASSERT_NO_FATAL_FAILURE(start_predict(options));
     auto& first = join_host(0);
     auto& second = join_host(1);
 
@@ -146,7 +145,7 @@ TEST_F(ManualPredict, OutputsOnHostsAreThoseOfOneProcess) {
 TEST_F(ManualPredict, AProcessThatIsStartedAgainGetsTheNodesAgain) {
   WatchedRun one(words("one", {}, {}), folder());
   ASSERT_EQ(one.wait_for_end(60s), 0) << one.text();
-  ASSERT_NO_FATAL_FAILURE(start_predict({}));
+  ASSERT_NO_FATAL_FAILURE(start_predict());
   auto& second = join_host(1);
   const auto member = [&] { return testing::find_process(second.mark(), "host 1"); };
   ASSERT_TRUE(second.wait_until([&] { return member() > 0; }, 20s)) << second.text();
@@ -161,7 +160,7 @@ TEST_F(ManualPredict, AProcessThatIsStartedAgainGetsTheNodesAgain) {
 }
 
 TEST_F(ManualPredict, EndsAtASignalAndSoDoItsHosts) {
-  ASSERT_NO_FATAL_FAILURE(start_predict({}));
+  ASSERT_NO_FATAL_FAILURE(start_predict());
   auto& first = join_host(0);
   first.wait_until([] { return false; }, 500ms);
 

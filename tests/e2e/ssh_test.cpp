@@ -83,11 +83,8 @@ TEST_F(Ssh, TwoHostsGiveTheDigestsOfOneProcess) {
 TEST_F(Ssh, TwoHostsPredictWhatOneProcessDoes) {
   const auto predict = [&](const std::string& name, const Words& settings) {
     auto words = hosts_->at_launcher();
-    auto job = testing::fault_job(output(), 2);
-    job[1] = "predict";
+    const auto job = testing::fault_job_predicts(output(), 2, folder() + "/" + name);
     words.insert(words.end(), job.begin(), job.end());
-    words.insert(words.end(),
-                 {"--model", output() + "/model.safetensors", "--out", folder() + "/" + name});
     for (const auto& setting : settings) {
       words.insert(words.end(), {"--set", setting});
     }

@@ -86,8 +86,6 @@ nn::ModelOptions reads_edges(const char* kind) {
       .kind = kind, .hidden = 6, .out_dim = 4, .heads = 2, .loops = false, .edge_features = true};
 }
 
-using Logits = std::map<std::pair<std::uint32_t, std::uint64_t>, std::vector<float>>;
-
 /// Devices whose operations come from OnTestDevice, or from one emulated device of a given size.
 class ExactOnDevice : public InferenceRuns, public ::testing::WithParamInterface<TestDevice> {
  protected:
@@ -120,17 +118,6 @@ class ExactOnDevice : public InferenceRuns, public ::testing::WithParamInterface
     return {executor_, devices_.empty() ? nullptr : devices_[turn_++ % devices_.size()].get()};
   }
 
-  /// \param hosts  the parts of each
-  Logits logits(const std::vector<std::set<std::uint32_t>>& hosts, std::uint64_t block_bytes) {
-    std::vector<ExactInference> all;
-    for (const auto& parts : hosts) {
-      all.push_back(on_host(parts, block_bytes));
-      if (device_) {
-        EXPECT_OK(all.back().check_device());
-      }
-    }
-    return logits_of(std::move(all));
-  }
   /// What a device must have: the CPU's bits, of a GPU its own, with all in one block.
   Logits reference(const TestGraph& graph, const nn::ModelOptions& model) {
     use(graph, 1, model);

@@ -39,6 +39,9 @@ struct FaultOutcome {
 
 /// Settings of `troupe run` for a job that is the same whatever the placement.
 std::vector<std::string> fault_job(const std::string& output, int epochs);
+/// The same for `troupe predict` with the model that a run of it left; outputs go to a folder.
+std::vector<std::string> fault_job_predicts(const std::string& output, int epochs,
+                                            const std::string& folder);
 /// Digests of that job, undisturbed, simulated in one process; computed once per test program.
 const std::string& undisturbed_digests(int epochs);
 /// Those in the report; empty: there is none.

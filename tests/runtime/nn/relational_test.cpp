@@ -231,6 +231,19 @@ TEST(EdgeFeatures, OfAttentionMatchOutputAndGradientsOfPyTorchGeometric) {
   }
 }
 
+/// Attention over features of edges in three columns, on a graph of one type.
+ModelOptions reads_edges(const std::string& kind) {
+  ModelOptions options{.kind = kind,
+                       .layers = 2,
+                       .hidden = 8,
+                       .out_dim = 3,
+                       .heads = 2,
+                       .loops = false,
+                       .edge_features = true};
+  options.types = {.nodes = {{"node", 7}}, .edges = {{"edge", NodeTypeId{0}, NodeTypeId{0}, 3}}};
+  return options;
+}
+
 /// Features of edges of a batch that a network reads layer by layer.
 TEST(EdgeFeatures, HaveTheGradientOfDifferencesThroughLayers) {
   const OwnedBlock lower = random_block(50, 90, 5, 1);
@@ -238,15 +251,8 @@ TEST(EdgeFeatures, HaveTheGradientOfDifferencesThroughLayers) {
   const Matrix x = random_matrix(90, 7, 3);
   const Matrix of_edges = random_matrix(std::max(lower.sources.size(), upper.sources.size()), 3, 4);
   for (const std::string kind : {"gat", "gatv2", "rgat"}) {
-    ModelOptions options{.kind = kind,
-                         .layers = 2,
-                         .hidden = 8,
-                         .out_dim = 3,
-                         .heads = 2,
-                         .loops = false,
-                         .activation = Activation::elu,  // rows without edges are 0
-                         .edge_features = true};
-    options.types = {.nodes = {{"node", 7}}, .edges = {{"edge", NodeTypeId{0}, NodeTypeId{0}, 3}}};
+    auto options = reads_edges(kind);
+    options.activation = Activation::elu;  // rows without edges are 0
     ForwardInput input = one_type_input({lower.view(), upper.view()}, x.view());
     input.edge_features = {of_edges.view()};
 
@@ -260,16 +266,8 @@ TEST(EdgeFeatures, AreReadByExactInferenceWithTheBitsOfForward) {
   const Matrix of_edges = random_matrix(graph.sources.size(), 3, 4);
   for (const std::string kind : {"gat", "gatv2", "rgat"}) {
     for (const bool linear : {false, true}) {
-      ModelOptions options{.kind = kind,
-                           .layers = 2,
-                           .hidden = 8,
-                           .out_dim = 3,
-                           .heads = 2,
-                           .loops = false,
-                           .linear_input = linear,
-                           .edge_features = true};
-      options.types = {.nodes = {{"node", 7}},
-                       .edges = {{"edge", NodeTypeId{0}, NodeTypeId{0}, 3}}};
+      auto options = reads_edges(kind);
+      options.linear_input = linear;
       const auto network = network_of(options);
       const auto parameters = network->initial_parameters(2);
       ComputePool pool(2);
@@ -423,11 +421,8 @@ TEST_P(EachRelational, ExactInferenceHasTheBitsOfForwardOnTheWholeGraph) {
     std::vector<Matrix> next(nodes.size());
     for (const auto& output : stages[stage].outputs) {
       const std::size_t layer = stage == 0 ? 0 : stage - (stages.size() - options.layers);
-      InferInput block{.stage = stage,
-                       .type = output.type,
-                       .blocks = input.blocks[layer],
-                       .rows = {},
-                       .edge_features = input.edge_features};
+      InferInput block{
+          .stage = stage, .type = output.type, .blocks = input.blocks[layer], .rows = {}};
       for (const Matrix& of : rows) {
         block.rows.push_back(of.view());
       }

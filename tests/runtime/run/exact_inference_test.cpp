@@ -35,14 +35,6 @@ class InferenceOfEdgeFeatures : public testing::InferenceRuns {
          .loops = false,
          .edge_features = true});
   }
-  std::map<std::pair<std::uint32_t, std::uint64_t>, std::vector<float>> logits_in(
-      const std::vector<std::set<std::uint32_t>>& hosts, std::uint64_t block_bytes) {
-    std::vector<ExactInference> all;
-    for (const auto& parts : hosts) {
-      all.push_back(on_host(parts, block_bytes));
-    }
-    return logits_of(std::move(all));
-  }
   /// Of nodes of type 0 in one batch with all neighbors, whose rows and features of edges are collected.
   std::vector<std::vector<float>> forward(const std::vector<std::uint64_t>& nodes) {
     SampleOptions sample;
@@ -77,7 +69,7 @@ TEST_F(InferenceOfEdgeFeatures, IsThatOfBatchesWithAllNeighborsWhateverTheBlocks
       }
       SCOPED_TRACE(kind);
       use_kind(kind, *graph, 1);
-      const auto expected = logits_in({{0}}, nn::infer_block_bytes);
+      const auto expected = logits({{0}}, nn::infer_block_bytes);
       const std::vector<std::uint64_t> nodes = {0, 5, 11};
       const auto of_batch = forward(nodes);
       for (std::size_t i = 0; i < nodes.size(); ++i) {
@@ -85,8 +77,8 @@ TEST_F(InferenceOfEdgeFeatures, IsThatOfBatchesWithAllNeighborsWhateverTheBlocks
       }
       use_kind(kind, *graph, 3);
       for (const std::uint64_t block_bytes : {1U, 500U, 5000U}) {
-        EXPECT_EQ(logits_in({{0, 1, 2}}, block_bytes), expected) << block_bytes;
-        EXPECT_EQ(logits_in({{0, 2}, {1}}, block_bytes), expected) << block_bytes;
+        EXPECT_EQ(logits({{0, 1, 2}}, block_bytes), expected) << block_bytes;
+        EXPECT_EQ(logits({{0, 2}, {1}}, block_bytes), expected) << block_bytes;
       }
     }
   }

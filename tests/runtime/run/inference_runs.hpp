@@ -19,6 +19,9 @@
 
 namespace troupe::testing {
 
+/// Rows after the last layer by node type and original id.
+using Logits = std::map<std::pair<std::uint32_t, std::uint64_t>, std::vector<float>>;
+
 /// At first a GraphSAGE of two layers over a skewed graph in three parts.
 class InferenceRuns : public ::testing::Test {
  protected:
@@ -155,16 +158,14 @@ class InferenceRuns : public ::testing::Test {
     outputs_ = made;
   }
 
-  /// Rows after the last layer by node type and original id.
-  std::map<std::pair<std::uint32_t, std::uint64_t>, std::vector<float>> logits_of(
-      std::vector<ExactInference> hosts) {
+  Logits logits_of(std::vector<ExactInference> hosts) {
     for (auto& host : hosts) {
       EXPECT_OK(host.set_parameters(parameters_));
     }
     for (std::uint32_t layer = 0; layer < hosts.front().layers(); ++layer) {
       run_layer(hosts, layer);
     }
-    std::map<std::pair<std::uint32_t, std::uint64_t>, std::vector<float>> logits;
+    Logits logits;
     for (const auto& [key, rows] : outputs_) {
       const auto& nodes = cut_.parts[raw(key.first)]->nodes_of(key.second);
       EXPECT_EQ(rows->rows(), nodes.count);
@@ -174,6 +175,18 @@ class InferenceRuns : public ::testing::Test {
       }
     }
     return logits;
+  }
+
+  /// \param hosts  the parts of each
+  Logits logits(const std::vector<std::set<std::uint32_t>>& hosts, std::uint64_t block_bytes) {
+    std::vector<ExactInference> all;
+    for (const auto& parts : hosts) {
+      all.push_back(on_host(parts, block_bytes));
+      if (device_) {
+        EXPECT_OK(all.back().check_device());
+      }
+    }
+    return logits_of(std::move(all));
   }
 
   /// Where blocks are computed.
