@@ -345,12 +345,9 @@ Result<std::shared_ptr<const ClusterPlan>> ClusterPlan::make(const Job& job,
   plan->device_network = std::make_shared<gpu::EmulatedNetwork>();
   plan->graph = std::make_shared<const GraphInfo>(store.info());
   plan->book = std::make_shared<const PartitionBook>(store.partition().ranges);
-  if (job.task.links()) {
-    TROUPE_RETURN_IF_ERROR(add_links(*plan, store, hooks));
-  } else {
-    TROUPE_RETURN_IF_ERROR(add_seeds(*plan, store, hooks));
-  }
-  if (!hooks.inference) {
+  if (!hooks.inference) {  // which has nodes of its own
+    TROUPE_RETURN_IF_ERROR(job.task.links() ? add_links(*plan, store, hooks)
+                                            : add_seeds(*plan, store, hooks));
     TROUPE_RETURN_IF_ERROR(check_full_batches(*plan));
   }
   auto sample = sample_options(job, *plan->graph);
@@ -375,7 +372,7 @@ Result<std::shared_ptr<const ClusterPlan>> ClusterPlan::make(const Job& job,
                             device_plan(plan->job, plan->layout, *plan->sample, *plan->collect));
     plan_memory(plan->devices, plan->job, *plan->graph, store.partition().heat);
     plan->gradients = gradient_plan(plan->job, plan->layout, plan->devices.learns);
-    if (job.task.knowledge() || job.eval.rank_all) {
+    if (!hooks.inference && (job.task.knowledge() || job.eval.rank_all)) {
       plan->ranking = ranking_plan(*plan);
     }
   }
@@ -387,7 +384,7 @@ Result<std::shared_ptr<const ClusterPlan>> ClusterPlan::make(const Job& job,
                             sampler_plan(plan->job, plan->layout, *plan->sample, *plan->collect));
     plan_sampler_memory(plan->sampler_devices, plan->job, *plan->graph, store.partition().heat);
   }
-  if (job.task.embeds() && job.eval.predictions && !hooks.take_only) {
+  if (job.task.embeds() && job.eval.predictions && !hooks.take_only && !hooks.inference) {
     const auto type = end_types_of(*plan->graph, *training_links(job, *plan->graph)).source;
     TROUPE_ASSIGN_OR_RETURN(
         auto nodes,

@@ -236,15 +236,24 @@ PartitionedStore PartitionedStore::with_seeds(const std::string& split, const st
 
 PartitionedStore PartitionedStore::with_links(const std::string& split, const std::string& role,
                                               LinkList links) const {
-  auto store = *this;
-  auto& of_role = split_to_change(store.info_, split).links[role];
-  of_role = {links.edge_type(), links.size(), !links.times().empty(), !links.labels().empty()};
+  SplitInfo::LinkRole counted{links.edge_type(), links.size(), !links.times().empty(),
+                              !links.labels().empty()};
   for (const auto& group : links.groups()) {
-    of_role.edge_types.push_back(group.edge_type);
+    counted.edge_types.push_back(group.edge_type);
   }
-  of_role.relations = links.groups().size();
-  of_role.pairs_of = links.pairs_of();
-  store.other_links_[{split, role}] = std::move(links);
+  counted.relations = links.groups().size();
+  counted.pairs_of = links.pairs_of();
+  return with_links_made(split, role, std::move(counted),
+                         [list = std::move(links)] { return list; });
+}
+
+PartitionedStore PartitionedStore::with_links_made(const std::string& split,
+                                                   const std::string& role,
+                                                   SplitInfo::LinkRole counted,
+                                                   MakeLinks make) const {
+  auto store = *this;
+  split_to_change(store.info_, split).links[role] = std::move(counted);
+  store.other_links_[{split, role}] = std::move(make);
   return store;
 }
 
@@ -259,7 +268,7 @@ Result<PartitionedStore> PartitionedStore::with_role_of(const std::string& split
   }
   if (source.links.contains(role)) {
     TROUPE_ASSIGN_OR_RETURN(auto list, links(from, role));
-    store.other_links_[{split, role}] = std::move(list);
+    store.other_links_[{split, role}] = [list = std::move(list)] { return list; };
   }
   take_role(store.info_, split, role, from);
   return store;
@@ -292,7 +301,7 @@ Result<SeedList> PartitionedStore::seeds(std::string_view split, std::string_vie
 Result<LinkList> PartitionedStore::links(std::string_view split, std::string_view role) const {
   const auto other = other_links_.find({std::string(split), std::string(role)});
   if (other != other_links_.end()) {
-    return other->second;
+    return other->second();
   }
   return load_links(StoreFiles(dir_, options_, info_.files, graph_file), info_, true,
                     {split, role});

@@ -6,12 +6,14 @@
 #include "runtime/base/result.hpp"
 #include "runtime/graph/edge_ends.hpp"
 #include "runtime/graph/graph_info.hpp"
+#include "runtime/graph/link_list.hpp"
 #include "runtime/graph/npy.hpp"
 #include "runtime/graph/part.hpp"
 
 #include <algorithm>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -42,103 +44,6 @@ struct SeedList {
   std::vector<OriginalId> original;
   std::vector<NodeId> global;  ///< same order; in an unpartitioned store equal to the original ids
   std::vector<std::int64_t> times = {};  ///< [seeds], or empty where the split has none
-};
-
-/// One link: an edge as a seed. It need not be an edge of the graph.
-struct Link {
-  OriginalId original_source{};
-  OriginalId original_destination{};
-  NodeId source{};  ///< In an unpartitioned store equal to the original id
-  NodeId destination{};
-};
-
-/// Links of one edge type in a list that has several.
-struct LinkGroup {
-  EdgeTypeId edge_type{};
-  std::uint64_t first = 0;  ///< position in the list
-  std::uint64_t count = 0;
-  friend bool operator==(const LinkGroup&, const LinkGroup&) = default;
-};
-
-/// Links of one role of one split, in order of original (source, destination), equal ones as the
-/// data had them. Lies in the store's file. Links of several edge types come group after group, each
-/// in this order.
-/// Threads: immutable; any number at once
-class LinkList {
- public:
-  LinkList() = default;
-  /// \param ends  [links, 4]: original source and destination, global source and destination; or
-  ///   [links, 2] where global ids are the original ones
-  /// \param owners  keep the arrays alive
-  LinkList(EdgeTypeId edge_type, std::span<const std::uint64_t> ends, std::size_t columns,
-           std::span<const std::int64_t> times, std::span<const float> labels,
-           std::vector<std::shared_ptr<const void>> owners)
-      : edge_type_(edge_type),
-        ends_(ends),
-        columns_(columns),
-        times_(times),
-        labels_(labels),
-        owners_(std::move(owners)) {}
-
-  EdgeTypeId edge_type() const { return edge_type_; }  ///< that of the first group, where there are
-  /// Empty: all links are of edge_type().
-  const std::vector<LinkGroup>& groups() const { return groups_; }
-  /// The same, with one group of all links where there are none.
-  std::vector<LinkGroup> groups_or_all() const {
-    return groups_.empty() ? std::vector{LinkGroup{edge_type_, 0, size()}} : groups_;
-  }
-  /// \requires groups that follow each other and have all links
-  LinkList in_groups(std::vector<LinkGroup> groups) const {
-    auto list = *this;
-    list.groups_ = std::move(groups);
-    return list;
-  }
-  /// Both ends are nodes of this type, whatever the edge type joins; none: those that it joins.
-  std::optional<NodeTypeId> pairs_of() const { return pairs_of_; }
-  LinkList as_pairs_of(NodeTypeId type) const {
-    auto list = *this;
-    list.pairs_of_ = type;
-    return list;
-  }
-  EdgeTypeId edge_type_at(std::uint64_t position) const {
-    for (const auto& group : groups_) {
-      if (position < group.first + group.count) {
-        return group.edge_type;
-      }
-    }
-    return edge_type_;
-  }
-  std::uint64_t size() const { return ends_.size() / columns_; }
-  Link at(std::uint64_t position) const {
-    const auto row = ends_.subspan(position * columns_, columns_);
-    return {static_cast<OriginalId>(row[0]), static_cast<OriginalId>(row[1]),
-            static_cast<NodeId>(row[columns_ - 2]), static_cast<NodeId>(row[columns_ - 1])};
-  }
-  /// The links at positions [first, first + count). \requires they are there
-  LinkList slice(std::uint64_t first, std::uint64_t count) const {
-    auto some = *this;
-    some.ends_ = ends_.subspan(first * columns_, count * columns_);
-    some.times_ = times_.empty() ? times_ : times_.subspan(first, count);
-    some.labels_ = labels_.empty() ? labels_ : labels_.subspan(first, count);
-    for (auto& group : some.groups_) {
-      const auto begin = std::clamp(group.first, first, first + count);
-      const auto end = std::clamp(group.first + group.count, first, first + count);
-      group = {group.edge_type, begin - first, end - begin};
-    }
-    return some;
-  }
-  std::span<const std::int64_t> times() const { return times_; }  ///< [links], or empty
-  std::span<const float> labels() const { return labels_; }       ///< [links], or empty
-
- private:
-  EdgeTypeId edge_type_{};
-  std::span<const std::uint64_t> ends_;
-  std::size_t columns_ = 2;
-  std::span<const std::int64_t> times_;
-  std::span<const float> labels_;
-  std::vector<std::shared_ptr<const void>> owners_;
-  std::vector<LinkGroup> groups_ = {};
-  std::optional<NodeTypeId> pairs_of_ = {};
 };
 
 /// Ranges of global ids: `first_node[type][part]`, with the count of the type as last entry.
@@ -261,6 +166,12 @@ class PartitionedStore {
                               SeedList seeds) const;
   PartitionedStore with_links(const std::string& split, const std::string& role,
                               LinkList links) const;
+  /// Makes links for whoever asks for them with links().
+  using MakeLinks = std::function<Result<LinkList>()>;
+  /// The same with links that are made when they are asked for, each time anew.
+  /// \param counted  what info() says of them
+  PartitionedStore with_links_made(const std::string& split, const std::string& role,
+                                   SplitInfo::LinkRole counted, MakeLinks make) const;
   /// The same store with the seeds and links that a role has in the split `from`, if it has any there.
   /// \requires `from` is a split of the graph. \errors those of seeds() and links()
   Result<PartitionedStore> with_role_of(const std::string& split, const std::string& role,
@@ -286,7 +197,7 @@ class PartitionedStore {
   /// \errors data_corruption: the manifest is damaged, or lists something else
   Result<std::vector<FileInfo>> added_files(PartId part) const;
   Result<SeedList> seeds(std::string_view split, std::string_view role) const;
-  /// \errors as seeds()
+  /// \errors as seeds(); those of links that are made
   Result<LinkList> links(std::string_view split, std::string_view role) const;
 
  private:
@@ -298,7 +209,7 @@ class PartitionedStore {
   PartitionInfo partition_;
   /// By split and role.
   std::map<std::pair<std::string, std::string>, std::shared_ptr<const SeedList>> other_seeds_{};
-  std::map<std::pair<std::string, std::string>, LinkList> other_links_{};
+  std::map<std::pair<std::string, std::string>, MakeLinks> other_links_{};
 };
 
 /// Whether `dir` holds a store, and of which kind.

@@ -1,5 +1,6 @@
 #include "runtime/job/memory_facts.hpp"
 
+#include "runtime/base/id_list.hpp"
 #include "runtime/job/job_file.hpp"
 #include "runtime/job/link_rules.hpp"
 #include "runtime/job/walk_rules.hpp"
@@ -7,6 +8,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <set>
 #include <system_error>
 
 namespace troupe {
@@ -26,6 +28,38 @@ std::uint64_t bytes_of_pairs(const EvalJob& eval) {
     }
   }
   return bytes;
+}
+
+/// Training links that every process makes, while it makes them: those of files, nodes that walks begin
+/// at, or all edges of some types. Those of a split stay in their file.
+std::uint64_t bytes_of_made_links(const Job& job, const GraphInfo& graph,
+                                  const SplitInfo::LinkRole& links) {
+  constexpr std::uint64_t word = sizeof(std::uint64_t);
+  if (job.dataset.seeds.contains("train")) {
+    return times(links.count, 10 * word);
+  }
+  if (!job.task.embeds()) {
+    return 0;
+  }
+  if (job.task.from_walks) {
+    return times(links.count, 3 * word);
+  }
+  std::set<NodeTypeId> ends;
+  std::uint64_t kept = 0;
+  std::uint64_t making = 0;  // of one type after the other
+  for (const auto type : edge_types_of(links)) {
+    const auto& edges = graph.edge_types[raw(type)];
+    const auto sources = graph.node_types[raw(edges.source)].count;
+    const auto destinations = graph.node_types[raw(edges.destination)].count;
+    ends.insert({edges.source, edges.destination});
+    kept = plus(kept, times(edges.count, id_width_bytes(destinations)));
+    kept = plus(kept, times(std::min(sources, edges.count), 2 * word));
+    making = std::max(making, times(plus(times(sources, 2), destinations), word));
+  }
+  for (const auto type : ends) {
+    kept = plus(kept, times(graph.node_types[raw(type)].count, word));
+  }
+  return plus(kept, making);
 }
 
 }  // namespace
@@ -61,10 +95,9 @@ MemoryFacts::MemoryFacts(const Job& given, const GraphInfo& info, const GraphFac
     for (const auto& [role, list] : graph.find_split(job.dataset.split)->links) {
       scored = plus(scored, role == "train" ? 0 : list.count);
     }
-    // All edges of a type are links of every process, those of a split stay in their file.
-    pair_bytes = plus(bytes_of_pairs(job.eval), job.task.embeds() ? times(links->count, 80) : 0);
-    if (!links->edge_types.empty() && !job.task.knowledge()) {  // put type by type in memory
-      pair_bytes = plus(pair_bytes, times(plus(links->count, scored), 40));
+    pair_bytes = plus(bytes_of_pairs(job.eval), bytes_of_made_links(job, graph, *links));
+    if (!links->edge_types.empty() && !job.task.knowledge()) {  // put type by type: places, times
+      pair_bytes = plus(pair_bytes, times(plus(job.task.embeds() ? 0 : links->count, scored), 16));
     }
     seeds = job.task.embeds() ? nodes : 0;
   } else if (const auto* split = graph.find_split(job.dataset.split); split != nullptr) {

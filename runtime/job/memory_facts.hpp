@@ -54,7 +54,7 @@ struct MemoryFacts {
   std::uint64_t edges = 0;
   std::uint64_t seeds = 0;
   std::uint64_t scored = 0;
-  std::uint64_t pair_bytes = 0;            ///< of pairs that files give to score
+  std::uint64_t pair_bytes = 0;            ///< of links and pairs that processes keep in memory
   std::uint64_t largest = 0;               ///< seeds of the longest list that batches come from
   std::vector<std::uint64_t> batch_seeds;  ///< of its batches, by node type
   std::uint64_t pairs = 0;                 ///< of a batch, that a decoder takes

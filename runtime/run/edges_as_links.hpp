@@ -15,23 +15,23 @@ namespace troupe {
 /// \errors invalid_argument: no such type, one twice, or several and none named
 Result<std::vector<EdgeTypeId>> edges_to_learn(const Job& job, const GraphInfo& graph);
 
-/// Edges in order of original source and destination, parallel ones too. Every process makes the list
-/// from the lists of all parts.
-/// \errors those of loading parts
-/// \cost   48 bytes an edge while it is made, 32 afterwards
-Result<LinkList> edges_as_links(const PartitionedStore& store, EdgeTypeId type);
-/// Those of several types, in their order.
+/// The edges of types, type by type, each in order of original source and destination, parallel ones too.
+/// Every process makes the list from the lists of all parts.
+/// \errors those of loading parts and of locate_nodes()
+/// \cost   4 bytes an edge (8 where destinations are more than 2^32), 16 a source with edges and 8 a node;
+///   16 a node more while it is made
 Result<LinkList> edges_as_links(const PartitionedStore& store, std::span<const EdgeTypeId> types);
 
 /// Links whose labels are numbers of edge types, as a list with a group of each; the labels are left out.
 /// \param types  [relations]
+/// \cost   8 bytes a link, and those of times
 LinkList links_in_groups(const LinkList& links, std::span<const EdgeTypeId> types);
 
 /// A link from each node of a type to itself: pairs of walks from it take its place in batches.
 /// \param first_step  edge type that walks begin along
 /// Nodes in order of original ids.
-/// \errors those of find_nodes()
-/// \cost   32 bytes a node
+/// \errors those of locate_nodes()
+/// \cost   8 bytes a node
 Result<LinkList> nodes_as_links(const PartitionedStore& store, NodeTypeId type,
                                 EdgeTypeId first_step);
 

@@ -222,17 +222,43 @@ std::optional<NodeTypeId> pairs_of_walks(const Job& job, const GraphInfo& graph,
 }
 
 /// Links of the split that are along several edge types, type by type.
-Result<PartitionedStore> in_groups_of_types(const Job& job, PartitionedStore store) {
-  const auto* split = store.info().find_split(job.dataset.split);
+PartitionedStore in_groups_of_types(const Job& job, PartitionedStore store) {
+  const auto& name = job.dataset.split;
+  const auto* split = store.info().find_split(name);
   const auto roles = split == nullptr ? std::map<std::string, SplitInfo::LinkRole>() : split->links;
   for (const auto& [role, of_role] : roles) {
     if (of_role.edge_types.empty()) {
       continue;
     }
-    TROUPE_ASSIGN_OR_RETURN(const auto links, store.links(job.dataset.split, role));
-    store = store.with_links(job.dataset.split, role, links_in_groups(links, of_role.edge_types));
+    auto counted = of_role;
+    counted.has_labels = false;
+    const auto make = [from = store, name, role = role,
+                       types = of_role.edge_types]() -> Result<LinkList> {
+      TROUPE_ASSIGN_OR_RETURN(const auto links, from.links(name, role));
+      return links_in_groups(links, types);
+    };
+    store = store.with_links_made(name, role, std::move(counted), make);
   }
   return store;
+}
+
+/// Links to train on that are edges of these types, or pairs on walks whose first step is along them.
+SplitInfo::LinkRole counted_edges(const Job& job, const GraphInfo& graph,
+                                  const std::vector<EdgeTypeId>& edges) {
+  SplitInfo::LinkRole links{.edge_type = edges.front()};
+  if (job.task.from_walks) {
+    links.pairs_of = type_of_pairs(job, graph, edges.front());
+    links.count = graph.node_types[raw(*links.pairs_of)].count;
+    return links;
+  }
+  for (const auto edge_type : edges) {
+    links.count += graph.edge_types[raw(edge_type)].count;
+  }
+  if (edges.size() > 1) {
+    links.relations = edges.size();
+    links.edge_types = edges;
+  }
+  return links;
 }
 
 constexpr std::array<const char*, 2> scored_roles{"val", "test"};
@@ -272,22 +298,7 @@ Status count_own_seeds(const Job& job, GraphInfo& graph) {
   }
   TROUPE_ASSIGN_OR_RETURN(const auto edges, edges_to_learn(job, graph));
   if (!edges.empty()) {
-    std::uint64_t count = 0;
-    for (const auto edge_type : edges) {
-      count += graph.edge_types[raw(edge_type)].count;
-    }
-    if (job.task.from_walks) {
-      count = graph.node_types[raw(type_of_pairs(job, graph, edges.front()))].count;
-    }
-    auto& links = split_to_change(graph, job.dataset.split).links["train"];
-    links = {edges.front(), count, false, false};
-    if (job.task.from_walks) {
-      links.pairs_of = type_of_pairs(job, graph, edges.front());
-    }
-    if (edges.size() > 1) {
-      links.relations = edges.size();
-      links.edge_types = edges;
-    }
+    split_to_change(graph, job.dataset.split).links["train"] = counted_edges(job, graph, edges);
   }
   TROUPE_ASSIGN_OR_RETURN(const auto all, read_own_seeds(job, graph));
   for (const auto& seeds : all) {
@@ -313,15 +324,15 @@ Result<PartitionedStore> with_own_seeds(const Job& job, PartitionedStore store) 
   }
   TROUPE_ASSIGN_OR_RETURN(const auto edges, edges_to_learn(job, store.info()));
   if (job.task.predicts_links()) {
-    TROUPE_ASSIGN_OR_RETURN(store, in_groups_of_types(job, std::move(store)));
+    store = in_groups_of_types(job, std::move(store));
   }
   if (!edges.empty()) {
-    TROUPE_ASSIGN_OR_RETURN(
-        auto list,
-        job.task.from_walks
-            ? nodes_as_links(store, type_of_pairs(job, store.info(), edges.front()), edges.front())
-            : edges_as_links(store, edges));
-    store = store.with_links(job.dataset.split, "train", std::move(list));
+    auto counted = counted_edges(job, store.info(), edges);
+    const auto make = [from = store, edges, pairs_of = counted.pairs_of] {
+      return pairs_of ? nodes_as_links(from, *pairs_of, edges.front())
+                      : edges_as_links(from, edges);
+    };
+    store = store.with_links_made(job.dataset.split, "train", std::move(counted), make);
   }
   TROUPE_ASSIGN_OR_RETURN(auto all, read_own_seeds(job, store.info()));
   for (auto& seeds : all) {

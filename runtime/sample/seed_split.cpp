@@ -86,36 +86,4 @@ SeedShares local_split_of_groups(std::span<const LinkGroup> groups, std::span<co
   return shares;
 }
 
-LinkList links_at(const LinkList& links, std::span<const std::uint64_t> positions) {
-  std::vector<std::uint64_t> ends;
-  std::vector<std::int64_t> times;
-  std::vector<float> labels;
-  for (const auto position : positions) {
-    const auto link = links.at(position);
-    ends.insert(ends.end(), {raw(link.original_source), raw(link.original_destination),
-                             raw(link.source), raw(link.destination)});
-    if (!links.times().empty()) {
-      times.push_back(links.times()[position]);
-    }
-    if (!links.labels().empty()) {
-      labels.push_back(links.labels()[position]);
-    }
-  }
-  std::vector<LinkGroup> groups;
-  for (const LinkGroup& group : links.groups()) {
-    const auto begin = std::ranges::lower_bound(positions, group.first);
-    const auto end = std::ranges::lower_bound(positions, group.first + group.count);
-    groups.push_back({group.edge_type, static_cast<std::uint64_t>(begin - positions.begin()),
-                      static_cast<std::uint64_t>(end - begin)});
-  }
-  const auto rows = Segment::of(std::move(ends));
-  const auto kept_times = Segment::of(std::move(times));
-  const auto kept_labels = Segment::of(std::move(labels));
-  const auto some =
-      LinkList(links.edge_type(), rows.as<std::uint64_t>(), 4, kept_times.as<std::int64_t>(),
-               kept_labels.as<float>(), {rows.owner, kept_times.owner, kept_labels.owner})
-          .in_groups(std::move(groups));
-  return links.pairs_of() ? some.as_pairs_of(*links.pairs_of()) : some;
-}
-
 }  // namespace troupe

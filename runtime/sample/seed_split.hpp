@@ -3,7 +3,7 @@
 /// Divides seeds between ranks: nodes, or edges by the node that owns them. What
 /// `seed_order: "local"` deals out, and for trainers that divide seeds themselves.
 #include "runtime/base/ids.hpp"
-#include "runtime/graph/store.hpp"
+#include "runtime/graph/link_list.hpp"
 
 #include <cstdint>
 #include <span>
@@ -49,8 +49,5 @@ SeedShares local_split(std::span<const PartId> owners,
 SeedShares local_split_of_groups(std::span<const LinkGroup> groups, std::span<const PartId> owners,
                                  std::span<const std::vector<PartId>> parts_of_rank,
                                  const BatchSizes& batches);
-
-/// The links at ascending positions, with their times, labels and groups.
-LinkList links_at(const LinkList& links, std::span<const std::uint64_t> positions);
 
 }  // namespace troupe

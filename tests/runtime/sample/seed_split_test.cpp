@@ -98,52 +98,5 @@ TEST(LocalSplit, WhatAFullRankCannotTakeGoesToThoseThatLackSome) {
   EXPECT_EQ(local_split(of, near), (SeedShares{{0, 1}, {2, 3}, {4, 5}}));
 }
 
-/// Links [i, 10 + i] of two types, with times and labels.
-LinkList seven_links() {
-  std::vector<std::uint64_t> ends;
-  std::vector<std::int64_t> times;
-  std::vector<float> labels;
-  for (std::uint64_t i = 0; i < 7; ++i) {
-    ends.insert(ends.end(), {i, 10 + i});
-    times.push_back(static_cast<std::int64_t>(100 * i));
-    labels.push_back(0.5F * static_cast<float>(i));
-  }
-  const auto rows = Segment::of(std::move(ends));
-  const auto when = Segment::of(std::move(times));
-  const auto what = Segment::of(std::move(labels));
-  return LinkList(EdgeTypeId{1}, rows.as<std::uint64_t>(), 2, when.as<std::int64_t>(),
-                  what.as<float>(), {rows.owner, when.owner, what.owner});
-}
-
-TEST(LinksAt, HaveWhatBelongsToThem) {
-  const auto all = seven_links().in_groups(
-      {{EdgeTypeId{1}, 0, 3}, {EdgeTypeId{4}, 3, 1}, {EdgeTypeId{0}, 4, 3}});
-
-  const auto some = links_at(all, std::vector<std::uint64_t>{0, 2, 5, 6});
-
-  ASSERT_EQ(some.size(), 4U);
-  EXPECT_EQ(some.groups(),
-            (std::vector<LinkGroup>{
-                {EdgeTypeId{1}, 0, 2}, {EdgeTypeId{4}, 2, 0}, {EdgeTypeId{0}, 2, 2}}));
-  const std::vector<std::uint64_t> positions{0, 2, 5, 6};
-  for (std::size_t i = 0; i < 4; ++i) {
-    EXPECT_EQ(raw(some.at(i).original_source), positions[i]);
-    EXPECT_EQ(raw(some.at(i).destination), 10 + positions[i]);
-    EXPECT_EQ(some.times()[i], static_cast<std::int64_t>(100 * positions[i]));
-    EXPECT_EQ(some.labels()[i], 0.5F * static_cast<float>(positions[i]));
-  }
-  EXPECT_EQ(some.edge_type_at(3), EdgeTypeId{0});
-}
-
-TEST(LinksAt, OfOneTypeOrPairsStayThose) {
-  const auto none = links_at(seven_links(), {});
-  EXPECT_EQ(none.size(), 0U);
-  EXPECT_TRUE(none.groups().empty());
-  EXPECT_EQ(none.edge_type(), EdgeTypeId{1});
-  const auto pairs =
-      links_at(seven_links().as_pairs_of(NodeTypeId{2}), std::vector<std::uint64_t>{3});
-  EXPECT_EQ(pairs.pairs_of(), NodeTypeId{2});
-}
-
 }  // namespace
 }  // namespace troupe
