@@ -9,8 +9,10 @@
 #include "runtime/job/columns.hpp"
 #include "runtime/job/fanout.hpp"
 #include "runtime/job/partition_conflicts.hpp"
+#include "runtime/job/walk_positives.hpp"
 #include "runtime/partition/methods.hpp"
 #include "runtime/partition/partitioner.hpp"
+#include "runtime/run/edges_as_links.hpp"
 #include "runtime/run/job_seeds.hpp"
 #include "runtime/run/output_folder.hpp"
 
@@ -92,12 +94,20 @@ bool serves(CompleteFor complete, EdgeDir dir) {
 
 /// How the job samples, as far as it matters for who is in its batches.
 HotnessOptions hotness_options(const Job& job, const GraphInfo& graph) {
-  return {.fanout = fanout_by_hop(job.sample, graph),
-          .batch_size = job.sample.batch_size,
-          .dir = job.sample.edge_dir,
-          .replace = job.sample.replace,
-          .all_nodes = job.sample.frontier == Frontier::all,
-          .links = job.task.links()};
+  HotnessOptions options{.fanout = fanout_by_hop(job.sample, graph),
+                         .batch_size = job.sample.batch_size,
+                         .dir = job.sample.edge_dir,
+                         .replace = job.sample.replace,
+                         .all_nodes = job.sample.frontier == Frontier::all,
+                         .links = job.task.links()};
+  if (auto edges = edges_to_learn(job, graph); edges && !edges->empty()) {
+    if (job.task.from_walks) {
+      options.nodes = type_of_pairs(job, graph, edges->front());
+    } else {
+      options.edges = *std::move(edges);
+    }
+  }
+  return options;
 }
 
 /// Says so where the store's hotness is that of another way of sampling.

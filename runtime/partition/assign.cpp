@@ -189,7 +189,14 @@ void add_hotness_options(const MethodOptions& more,
   shown.emplace_back("edge_dir", to_string(more.hotness.dir));
   shown.emplace_back("replace", more.hotness.replace ? "yes" : "no");
   shown.emplace_back("frontier", more.hotness.all_nodes ? "all" : "new");
-  if (more.hotness.links) {
+  if (more.hotness.nodes) {
+    shown.emplace_back("seeds", fmt::format("nodes of type {}", raw(*more.hotness.nodes)));
+  } else if (!more.hotness.edges.empty()) {
+    std::vector<std::uint16_t> types;
+    std::ranges::transform(more.hotness.edges, std::back_inserter(types),
+                           [](EdgeTypeId type) { return raw(type); });
+    shown.emplace_back("seeds", fmt::format("edges of types {}", fmt::join(types, ",")));
+  } else if (more.hotness.links) {
     shown.emplace_back("seeds", "links");
   }
   shown.emplace_back("split", more.split);

@@ -53,7 +53,7 @@ void assign_chunk(std::span<const Hotness> heat, std::size_t type, std::uint64_t
 Result<Assignment> assign_by_hotness(const GraphStore& graph, const AssignOptions& options,
                                      Executor& executor) {
   TROUPE_ASSIGN_OR_RETURN(const auto dealt,
-                          deal_training_seeds(graph, options.more.split, options.more.hotness.links,
+                          deal_training_seeds(graph, options.more.split, options.more.hotness,
                                               options.parts, options.seed));
   if (dealt.back().count == 0) {
     const auto seeds =

@@ -50,7 +50,12 @@ Result<Constraints> Constraints::make(const GraphStore& graph, const BalanceOpti
 
 Status Constraints::add_seeds(const GraphStore& graph, const std::string& split,
                               const std::string& role) {
-  TROUPE_ASSIGN_OR_RETURN(const auto seeds, graph.seeds(split, role));
+  auto found = graph.seeds(split, role);
+  if (!found) {
+    return std::move(found).error().with(
+        fmt::format("partition: balance \"{}\" needs nodes of that role", role));
+  }
+  const auto seeds = *std::move(found);
   const std::size_t type = raw(seeds.node_type);
   Constraint constraint{Kind::seeds, role, type, {}, 0, 1};
   constraint.bits.assign((first_vertex_[type + 1] - first_vertex_[type] + 63) / 64, 0);

@@ -26,7 +26,7 @@ struct BalanceOptions {
 /// Owns:    a share of the store's arrays
 class Constraints {
  public:
-  /// \errors invalid_argument: an unknown name, a role that the split lacks, imbalance below 1
+  /// \errors invalid_argument: an unknown name, imbalance below 1; not_found: a role that the split lacks
   static Result<Constraints> make(const GraphStore& graph, const BalanceOptions& options);
 
   std::size_t size() const { return all_.size(); }

@@ -70,6 +70,16 @@ class HotnessSearch {
         seen_[type][id] = frontier_[type][id] = static_cast<float>(now);
       }
     }
+    for (std::size_t type = 0; type < seeds.times.size(); ++type) {
+      for_each_chunk(seen_[type].size(), executor_, [&](std::uint64_t begin, std::uint64_t end) {
+        for (auto id = begin; id < end; ++id) {
+          if (const auto times = seeds.times[type][id]; times > 0) {
+            seen_[type][id] = frontier_[type][id] =
+                static_cast<float>(-std::expm1(times * std::log1p(-p)));
+          }
+        }
+      });
+    }
   }
 
   Hotness run() {
@@ -212,6 +222,15 @@ Status check(const GraphInfo& info, const HotnessOptions& options) {
   if (options.batch_size == 0) {
     return Error(Errc::invalid_argument, "hotness: expected a batch size of at least 1, got 0");
   }
+  const auto unknown = [](const auto& types) {
+    return [&types](auto type) { return raw(type) >= types.size(); };
+  };
+  if (std::ranges::any_of(options.edges, unknown(info.edge_types)) ||
+      (options.nodes && unknown(info.node_types)(*options.nodes))) {
+    return Error(Errc::invalid_argument,
+                 fmt::format("hotness: expected types below {} of edges, or {} of nodes",
+                             info.edge_types.size(), info.node_types.size()));
+  }
   for (const auto& fanouts : options.fanout) {
     const bool fits = fanouts.size() == 1 || fanouts.size() == info.edge_types.size();
     if (!fits || std::ranges::any_of(fanouts, [](std::int32_t fanout) { return fanout < -1; })) {
@@ -238,6 +257,61 @@ Status check(const GraphInfo& info, const HotnessSeeds& seeds) {
   return ok_status();
 }
 
+/// The shares of seeds that nodes are dealt out to by how many times each is one.
+std::vector<HotnessSeeds> empty_shares(const GraphInfo& info, std::uint32_t shares) {
+  HotnessSeeds none;
+  for (const auto& type : info.node_types) {
+    none.times.emplace_back(type.count, 0);
+  }
+  return std::vector<HotnessSeeds>(shares, none);
+}
+
+std::vector<HotnessSeeds> deal_nodes(const GraphInfo& info, NodeTypeId type, std::uint32_t shares,
+                                     std::uint64_t seed) {
+  auto dealt = empty_shares(info, shares);
+  const auto count = info.node_types[raw(type)].count;
+  const Permutation permutation(
+      stream_key(seed, {.domain = Domain::generators, .type = raw(type), .hop = 5}), count);
+  for (std::uint64_t node = 0; node < count; ++node) {
+    auto& share = dealt[permutation(node) % shares];
+    share.times[raw(type)][node] = 1;
+    ++share.count;
+  }
+  return dealt;
+}
+
+std::vector<HotnessSeeds> deal_edges(const GraphStore& graph, std::span<const EdgeTypeId> types,
+                                     std::uint32_t shares, std::uint64_t seed) {
+  const auto& info = graph.info();
+  auto dealt = empty_shares(info, shares);
+  std::uint64_t count = 0;
+  for (const auto type : types) {
+    count += info.edge_types[raw(type)].count;
+  }
+  const Permutation permutation(
+      stream_key(seed, {.domain = Domain::generators, .type = raw(types.front()), .hop = 4}),
+      count);
+  std::uint64_t edge = 0;
+  for (const auto type : types) {
+    const auto source = raw(info.edge_types[raw(type)].source);
+    const auto destination = raw(info.edge_types[raw(type)].destination);
+    const auto& lists = graph.graph()->edges_of(type).in;
+    lists.neighbours.visit([&](auto sources) {
+      for (std::uint64_t node = 0; node + 1 < lists.offsets.size(); ++node) {
+        for (auto at = lists.offsets[node]; at < lists.offsets[node + 1]; ++at, ++edge) {
+          auto& share = dealt[shares == 1 ? 0 : permutation(edge) % shares];
+          ++share.times[destination][node];
+          if (source != destination || sources[at] != node) {
+            ++share.times[source][sources[at]];
+          }
+          ++share.count;
+        }
+      }
+    });
+  }
+  return dealt;
+}
+
 /// Calls `f` with each share and the position of a seed in it. \param type  of the seeds, in the key
 template <class F>
 void deal(std::uint64_t count, std::uint32_t shares, std::uint64_t seed, std::uint16_t type,
@@ -252,13 +326,21 @@ void deal(std::uint64_t count, std::uint32_t shares, std::uint64_t seed, std::ui
 }  // namespace
 
 Result<std::vector<HotnessSeeds>> deal_training_seeds(const GraphStore& graph,
-                                                      const std::string& split, bool links,
+                                                      const std::string& split,
+                                                      const HotnessOptions& options,
                                                       std::uint32_t shares, std::uint64_t seed) {
   const auto& info = graph.info();
+  TROUPE_RETURN_IF_ERROR(check(info, options));
+  if (options.nodes) {
+    return deal_nodes(info, *options.nodes, shares, seed);
+  }
+  if (!options.edges.empty()) {
+    return deal_edges(graph, options.edges, shares, seed);
+  }
   const auto* const of_split = info.find_split(split);
   const bool has_links = of_split != nullptr && of_split->links.contains("train");
   const bool has_nodes = of_split != nullptr && of_split->roles.contains("train");
-  if (of_split != nullptr && !has_links && !has_nodes) {
+  if ((of_split != nullptr || info.splits.empty()) && !has_links && !has_nodes) {
     return Error(Errc::not_found,
                  fmt::format("hotness: split \"{}\" has no training nodes and no training links: "
                              "order nodes by \"degree\", and partition by another method",
@@ -271,7 +353,7 @@ Result<std::vector<HotnessSeeds>> deal_training_seeds(const GraphStore& graph,
   const auto add = [&dealt](std::size_t share, NodeTypeId type, OriginalId id) {
     dealt[share].ids[raw(type)].push_back(raw(id));
   };
-  if (has_links && (links || !has_nodes)) {
+  if (has_links && (options.links || !has_nodes)) {
     TROUPE_ASSIGN_OR_RETURN(const auto list, graph.links(split, "train"));
     deal(list.size(), shares, seed, static_cast<std::uint16_t>(raw(list.edge_type())), 3,
          [&](std::size_t share, std::uint64_t position) {
@@ -307,7 +389,7 @@ Result<Hotness> node_hotness(const GraphStore& graph, const HotnessSeeds& seeds,
 
 Result<Hotness> node_hotness(const GraphStore& graph, const std::string& split,
                              const HotnessOptions& options, Executor& executor) {
-  TROUPE_ASSIGN_OR_RETURN(const auto all, deal_training_seeds(graph, split, options.links, 1, 0));
+  TROUPE_ASSIGN_OR_RETURN(const auto all, deal_training_seeds(graph, split, options, 1, 0));
   return node_hotness(graph, all.front(), options, executor);
 }
 

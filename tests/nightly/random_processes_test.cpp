@@ -117,9 +117,9 @@ std::uint32_t RandomProcesses::run_all() {
       continue;
     }
     auto layout = drawn_.once_in(2) ? picked_.spread : picked_.elsewhere;
-    layout.insert(layout.end(), {"cluster.launch=local",
-                                 fmt::format("checkpoint.every.steps={}", drawn_.below(4)),
-                                 testing::RandomJobs::replicas_of(picked_, drawn_)});
+    layout.emplace_back("cluster.launch=local");
+    layout.push_back(testing::RandomJobs::checkpoints_of(drawn_));
+    layout.push_back(testing::RandomJobs::replicas_of(picked_, drawn_));
     said_ += fmt::format("\n{}", fmt::join(layout, " "));
     const auto words = command(out_ + "/two", layout);
     const auto code = disturbed(words);

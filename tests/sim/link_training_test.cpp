@@ -263,9 +263,11 @@ TEST_F(UnsupervisedTraining, EveryEdgeIsALinkAndEveryNodeGetsARow) {
   EXPECT_EQ(one.only_outputs()->rows(), 2708U);
   EXPECT_EQ(one.only_outputs()->cols(), 16U);
   EXPECT_FALSE(one.record.test);
-  for (const Settings& layout :
-       std::vector<Settings>{{"cluster.hosts=2", "partition.parts=3"},
-                             {"cluster.hosts=2", "cluster.placement=server_client"}}) {
+  for (const Settings& layout : std::vector<Settings>{
+           {"cluster.hosts=2", "partition.parts=3"},
+           {"cluster.hosts=2", "partition.parts=3", "partition.method=hotness",
+            "partition.order=hotness", "features.cache.policy=hotness", "features.cache.ratio=0.2"},
+           {"cluster.hosts=2", "cluster.placement=server_client"}}) {
     ASSERT_OK_AND_ASSIGN(const auto spread, run(layout));
     EXPECT_EQ(spread.record.batches, one.record.batches);
     EXPECT_EQ(spread.record.parameters, one.record.parameters);

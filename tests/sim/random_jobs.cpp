@@ -129,8 +129,9 @@ std::optional<Result<RunRecord>> run_of(std::optional<PreparedJob> prepared, con
     return std::nullopt;
   }
   const auto& [job, store] = *prepared;
-  auto cluster =
-      SimulatedCluster::create(job, store, how.losses ? how.losses->hooks() : ClusterHooks{});
+  auto hooks = how.losses ? how.losses->hooks() : ClusterHooks{};
+  hooks.bf16_without_unit = true;
+  auto cluster = SimulatedCluster::create(job, store, std::move(hooks));
   if (!cluster) {
     expect_refused(cluster.error(), job);
     return std::nullopt;
@@ -192,7 +193,13 @@ std::optional<PreparedJob> prepared(const std::string& text, const Settings& set
     return std::nullopt;
   }
   auto store = prepare_store(reading->job, [](const std::string&) {});
-  EXPECT_TRUE(store || store.error().code() == Errc::invalid_argument) << store.error().what();
+  if (!store) {
+    const std::string why = store.error().what();
+    // Links, and seeds of files, order no nodes.
+    const bool no_seeds =
+        why.starts_with("hotness: split") || why.starts_with("partition: balance");
+    EXPECT_TRUE(store.error().code() == Errc::invalid_argument || no_seeds) << why;
+  }
   if (!store || !check_against_graph(reading->job, store->info(), trainer).empty()) {
     return std::nullopt;
   }
@@ -255,7 +262,7 @@ RandomJobs::Picked RandomJobs::pick(Drawn& drawn) const {
   const auto devices = draw_devices(drawn);
   const auto of_devices = drawn.once_in(2) ? picked.alone : layout_of(picked, drawn);
   picked.on_devices = together(of_devices, devices);
-  const auto placement = picked.place ? Settings() : draw_placement(drawn);
+  const auto placement = picked.place ? Settings() : draw_placement(drawn, picked.ranks);
   picked.elsewhere = together(layout_of(picked, drawn), placement);
   return picked;
 }
@@ -267,6 +274,11 @@ Settings RandomJobs::layout_of(const Picked& picked, Drawn& drawn) {
 
 std::string RandomJobs::replicas_of(const Picked& picked, Drawn& drawn) {
   return fmt::format("cluster.replicas={}", picked.place ? 1 : 1 + drawn.below(2));
+}
+
+std::string RandomJobs::checkpoints_of(Drawn& drawn) {
+  const auto steps = drawn.below(4);
+  return steps == 0 ? "checkpoint.every.epochs=1" : fmt::format("checkpoint.every.steps={}", steps);
 }
 
 RandomJobs::Outcome RandomJobs::run(std::uint32_t number, std::string& why) const {
@@ -301,8 +313,10 @@ RandomJobs::Outcome RandomJobs::run(std::uint32_t number, std::string& why) cons
   for (auto& loss : drawn_losses) {
     loss = {1 + drawn.below(8), drawn.below(1000)};
   }
+  const auto checkpoints = checkpoints_of(drawn);
+  const auto replicas = replicas_of(picked, drawn);
   const Settings recovery{
-      fmt::format("checkpoint.every.steps={}", drawn.below(4)), replicas_of(picked, drawn),
+      checkpoints, replicas,
       drawn.one_of({"cluster.device=cpu", "cluster.device=cpu", "cluster.device=emulated:1"})};
   const auto with_losses = together(layout_of(picked, drawn), recovery);
   Losses losses(std::move(drawn_losses));

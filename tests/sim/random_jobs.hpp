@@ -56,6 +56,8 @@ class RandomJobs {
   static Settings layout_of(const Picked& picked, Drawn& drawn);
   /// A setting of holders of each part: one where batches depend on parts that hosts have.
   static std::string replicas_of(const Picked& picked, Drawn& drawn);
+  /// A setting of when the state is written.
+  static std::string checkpoints_of(Drawn& drawn);
 
   /// Makes the graphs.
   RandomJobs();

@@ -181,9 +181,8 @@ RandomJobs::Outcome RandomJobs::run_program(std::uint32_t number, std::string& w
   }
   // One actor is killed. A program that ends with it continues from its last checkpoint, or from the beginning.
   const auto victim = draw_victim(drawn, picked.ranks);
-  const auto layout = together(
-      layout_of(picked, drawn),
-      {replicas_of(picked, drawn), fmt::format("checkpoint.every.steps={}", drawn.below(4))});
+  const auto layout =
+      together(layout_of(picked, drawn), {replicas_of(picked, drawn), checkpoints_of(drawn)});
   KeptCheckpoints before(scratch_.path() / fmt::format("lost-{}", number));
   SessionSetup losing;
   before.keep_by(losing);

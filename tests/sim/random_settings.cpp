@@ -1,7 +1,9 @@
 #include "tests/sim/random_settings.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <utility>
+#include <vector>
 
 namespace troupe::testing {
 namespace {
@@ -48,8 +50,11 @@ void draw_sampling(Drawn& drawn, GraphOf graph, const FilesOfJobs& files) {
     if (nodes && drawn.once_in(5)) {
       drawn.add({"dataset.seeds.train=" + files.ids});
     }
-    if (nodes) {
-      drawn.maybe(5, "eval.split", {"other"});
+    if (nodes && drawn.once_in(5)) {
+      drawn.add({"eval.split=other"});
+    } else if (nodes && drawn.once_in(5)) {
+      drawn.add({"dataset.split=other"});
+      drawn.maybe(2, "eval.split", {""});
     }
   }
   drawn.maybe(6, "eval.max_batches", {"1", "2"});
@@ -139,7 +144,10 @@ void draw_decoder(Drawn& drawn) {
   drawn.set("task.negatives.kind", {"triplet", "binary"});
   drawn.set("task.negatives.per_positive", {"1", "3"});
   drawn.maybe(4, "task.negatives.by", {"degree"});
-  drawn.maybe(4, "task.negatives.strict", {"true"});
+  if (drawn.once_in(4)) {
+    drawn.add({"task.negatives.strict=true"});
+    drawn.maybe(2, "task.negatives.tries", {"1", "9"});
+  }
   const auto decoder = drawn.one_of({"dot", "distmult", "mlp"});
   drawn.add({"task.decoder.kind=" + decoder});
   if (decoder == "mlp") {
@@ -182,6 +190,7 @@ void draw_links(Drawn& drawn, const FilesOfJobs& files) {
       break;
     default:
       drawn.maybe(3, "eval.negatives.per_positive", {"4"});
+      drawn.maybe(4, "eval.negatives.kind", {"binary"});
       drawn.maybe(4, "eval.negatives.strict", {"true"});
   }
 }
@@ -246,6 +255,14 @@ void draw_training(Drawn& drawn) {
     drawn.maybe(2, "train.optimizer.nesterov", {"true"});
   }
   drawn.maybe(4, "train.optimizer.weight_decay", {"0.01"});
+  drawn.maybe(3, "train.optimizer.lr", {"0.01", "0.1"});
+  if (optimizer == "adam" || optimizer == "adamw") {
+    drawn.maybe(5, "train.optimizer.betas", {"[0.5, 0.9]", "[0, 0.99]"});
+  }
+  if (optimizer != "sgd") {
+    drawn.maybe(5, "train.optimizer.eps", {"0.001"});
+  }
+  drawn.maybe(6, "train.precision", {"bf16"});
   drawn.maybe(5, "train.clip", {"1"});
   switch (drawn.below(6)) {
     case 0:
@@ -255,12 +272,14 @@ void draw_training(Drawn& drawn) {
     case 1:
       drawn.add({"train.schedule.kind=step"});
       drawn.set("train.schedule.step_epochs", {"1", "2"});
+      drawn.maybe(2, "train.schedule.factor", {"0.5"});
       break;
     default:
       break;
   }
   drawn.maybe(4, "eval.every", {"0", "2"});
   drawn.maybe(3, "features.normalize", {"row", "column"});
+  drawn.maybe(6, "eval.predictions", {"false"});
   drawn.maybe(6, "digest", {"ids"});
 }
 
@@ -330,6 +349,29 @@ Settings draw_job(Drawn& drawn, GraphOf graph, const FilesOfJobs& files) {
   return drawn.take();
 }
 
+/// How the nodes get to parts.
+void draw_partition(Drawn& drawn) {
+  const auto method =
+      drawn.one_of({"random", "hash", "range", "ldg", "fennel", "metis", "multilevel", "hotness"});
+  drawn.set("partition.parts", {"1", "2", "3", "5"});
+  drawn.add({"partition.method=" + method});
+  const bool cuts = method == "metis" || method == "multilevel";
+  if (cuts) {
+    drawn.add({drawn.one_of(
+        {"partition.objective=cut", "partition.objective=volume", "partition.recursive=true"})});
+    drawn.maybe(3, "partition.tries", {"1", "3"});
+  }
+  if (method == "ldg" || method == "fennel") {
+    drawn.maybe(3, "partition.passes", {"1", "5"});
+  }
+  if (cuts || method == "ldg" || method == "fennel") {
+    drawn.maybe(3, "partition.imbalance", {"1.5"});
+    drawn.maybe(4, "partition.balance", {R"(["edges"])", R"(["train", "val"])"});
+  }
+  drawn.maybe(4, "partition.order", {"original", "hotness"});
+  drawn.maybe(4, "partition.seed", {"5"});
+}
+
 Settings draw_place(Drawn& drawn, std::uint32_t ranks) {
   std::uint32_t per_host = drawn.once_in(3) ? ranks : 1;
   if (ranks == 4 && drawn.once_in(2)) {
@@ -337,10 +379,7 @@ Settings draw_place(Drawn& drawn, std::uint32_t ranks) {
   }
   drawn.add({fmt::format("cluster.hosts={}", ranks / per_host),
              fmt::format("cluster.trainers_per_host={}", per_host)});
-  drawn.set("partition.parts", {"1", "2", "3", "5"});
-  drawn.set("partition.method", {"random", "hash", "range", "ldg", "fennel"});
-  drawn.maybe(4, "partition.order", {"original", "hotness"});
-  drawn.maybe(4, "partition.seed", {"5"});
+  draw_partition(drawn);
   return drawn.take();
 }
 
@@ -349,6 +388,7 @@ Settings draw_tuning(Drawn& drawn) {
   drawn.maybe(3, "cluster.samplers_per_trainer", {"2"});
   drawn.maybe(3, "cluster.threads", {"1", "3"});
   drawn.maybe(3, "cluster.network.latency_us", {"10", "300"});
+  drawn.maybe(5, "cluster.network.bandwidth_gbps", {"1", "25"});
   drawn.maybe(3, "cluster.window", {"64KiB"});
   drawn.maybe(3, "partition.topology", {"replicated"});
   drawn.maybe(3, "partition.halo", {"1", "2"});
@@ -357,7 +397,12 @@ Settings draw_tuning(Drawn& drawn) {
   drawn.maybe(5, "sample.cache.budget", {"20KB"});
   if (drawn.once_in(3)) {
     drawn.set("features.cache.policy", {"degree", "presample", "future"});
-    drawn.set("features.cache.ratio", {"0.1", "0.5", "1"});
+    if (drawn.once_in(4)) {
+      drawn.set("features.cache.budget", {"1KB", "100KB"});
+    } else {
+      drawn.set("features.cache.ratio", {"0.1", "0.5", "1"});
+    }
+    drawn.maybe(4, "features.cache.presample_batches", {"1", "3"});
     drawn.maybe(3, "features.cache.lookahead", {"1", "5"});
     drawn.maybe(3, "features.cache.measure", {"true"});
   }
@@ -366,17 +411,28 @@ Settings draw_tuning(Drawn& drawn) {
 
 Settings draw_devices(Drawn& drawn) {
   drawn.set("cluster.device", {"emulated:1", "emulated:2"});
-  drawn.maybe(3, "sample.on", {"host"});
-  drawn.maybe(3, "sample.device_lists", {"pinned"});
-  drawn.maybe(3, "features.cache.device_budget", {"0", "10%"});
+  if (drawn.once_in(3)) {
+    drawn.add({"sample.on=host"});
+  } else {
+    drawn.maybe(4, "sample.device_lists", {"pinned"});
+    drawn.maybe(3, "features.cache.device_budget", {"0", "10%"});
+  }
   return drawn.take();
 }
 
-Settings draw_placement(Drawn& drawn) {
+Settings draw_placement(Drawn& drawn, std::uint32_t ranks) {
   const auto placement = drawn.one_of({"worker", "server_client"});
   drawn.add({"cluster.placement=" + placement});
   if (placement == "server_client") {
-    drawn.set("cluster.servers", {"1", "3"});
+    const auto servers = drawn.once_in(2) ? 1U : 3U;
+    drawn.add({fmt::format("cluster.servers={}", servers)});
+    if (drawn.once_in(3)) {
+      std::vector<std::uint32_t> server_of_rank(ranks);
+      for (auto& server : server_of_rank) {
+        server = drawn.below(servers);
+      }
+      drawn.add({fmt::format("cluster.server_of_rank=[{}]", fmt::join(server_of_rank, ","))});
+    }
     drawn.maybe(3, "cluster.prefetch", {"2"});
   }
   drawn.maybe(3, "cluster.channel_budget", {"64KiB"});

@@ -64,6 +64,6 @@ Settings draw_tuning(Drawn& drawn);
 /// Devices that ranks compute on, and where the rows and lists for them lie.
 Settings draw_devices(Drawn& drawn);
 /// Processes that only sample.
-Settings draw_placement(Drawn& drawn);
+Settings draw_placement(Drawn& drawn, std::uint32_t ranks);
 
 }  // namespace troupe::testing

@@ -67,7 +67,8 @@ TEST_F(ConstraintsTest, LimitsAreRoundedUpAndCanAlwaysBeMet) {
 TEST_F(ConstraintsTest, WhatCannotBeBalancedIsNamed) {
   EXPECT_ERROR(Constraints::make(store_, {.names = {"colour"}}), Errc::invalid_argument,
                "\"colour\"");
-  EXPECT_ERROR(Constraints::make(store_, {.names = {"test"}}), Errc::not_found, "test");
+  EXPECT_ERROR(Constraints::make(store_, {.names = {"test"}}), Errc::not_found,
+               "partition: balance \"test\" needs nodes of that role: ");
   EXPECT_ERROR(Constraints::make(store_, {.names = {"train"}, .split = "x"}), Errc::not_found, "x");
   EXPECT_ERROR(Constraints::make(store_, {.imbalance = 0.9}), Errc::invalid_argument, "0.9");
 }

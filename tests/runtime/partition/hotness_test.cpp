@@ -4,6 +4,7 @@
 #include "tests/runtime/partition/partition_fixture.hpp"
 
 #include <array>
+#include <cmath>
 #include <numeric>
 
 namespace troupe {
@@ -131,6 +132,75 @@ TEST_F(HotnessOfLinks, ASplitWithNeitherIsRefusedWithWhatToTry) {
   contents.info.splits.front().roles.clear();
   contents.seeds.clear();
   ASSERT_OK_AND_ASSIGN(const auto store, store_of(contents, temp_ / "neither"));
+  EXPECT_ERROR(node_hotness(store, "", {.fanout = {{2}}}, executor_), Errc::not_found,
+               "no training nodes and no training links: order nodes by \"degree\"");
+}
+
+TEST_F(HotnessOfLinks, AllEdgesCountAsLinksThatAreTheSame) {
+  // Parallel edges, one from a node to itself, and another type
+  const EdgePairs edges{{0, 1}, {0, 1}, {2, 2}, {3, 0}, {1, 3}};
+  const auto contents = plain_contents({5, 2}, {{0, 0, edges}, {1, 0, {{0, 4}, {1, 4}}}});
+  ASSERT_OK_AND_ASSIGN(const auto store, store_of(contents, temp_ / "edges"));
+  const auto linked = with_links(contents, {0, 1, 0, 1, 1, 3, 2, 2, 3, 0});
+  for (const std::uint64_t batch_size : {1U, 3U, 100U}) {
+    HotnessOptions options{.fanout = {{1}, {-1}}, .batch_size = batch_size, .links = true};
+    ASSERT_OK_AND_ASSIGN(const auto of_links, node_hotness(linked, "", options, executor_));
+    options.edges = {EdgeTypeId{0}};
+    ASSERT_OK_AND_ASSIGN(const auto of_edges, node_hotness(store, "", options, executor_));
+    for (std::size_t type = 0; type < 2; ++type) {
+      for (std::size_t node = 0; node < of_links[type].size(); ++node) {
+        EXPECT_NEAR(of_edges[type][node], of_links[type][node], 1e-6) << type << " " << node;
+      }
+    }
+  }
+  HotnessOptions both{.batch_size = 1, .edges = {EdgeTypeId{1}, EdgeTypeId{0}}};
+  ASSERT_OK_AND_ASSIGN(const auto of_both, node_hotness(store, "", both, executor_));
+  EXPECT_NEAR(of_both[0][4], 1 - std::pow(6.0 / 7, 2), 1e-6);
+  EXPECT_NEAR(of_both[1][0], 1.0 / 7, 1e-6);
+  both.edges = {EdgeTypeId{2}};
+  EXPECT_ERROR(node_hotness(store, "", both, executor_), Errc::invalid_argument,
+               "expected types below 2 of edges");
+}
+
+TEST_F(HotnessOfLinks, AllNodesAreAsLikelyAsEachOther) {
+  const auto store = graph({4, 3}, {{1, 0, {{0, 0}}}});
+  const HotnessOptions options{.batch_size = 1, .nodes = NodeTypeId{0}};
+  ASSERT_OK_AND_ASSIGN(const auto found, node_hotness(store, "", options, executor_));
+  EXPECT_EQ(found[0], (std::vector<float>{0.25F, 0.25F, 0.25F, 0.25F}));
+  EXPECT_EQ(found[1], (std::vector<float>{0, 0, 0}));
+}
+
+TEST_F(HotnessOfLinks, EdgesAndNodesAreDealtOutEvenlyAndOnce) {
+  EdgePairs edges;
+  for (std::uint64_t i = 0; i < 100; ++i) {
+    edges.emplace_back(i % 7, i * i % 11);
+  }
+  const auto store = graph({12}, {{0, 0, edges}});
+  for (const auto& options :
+       {HotnessOptions{.edges = {EdgeTypeId{0}}}, HotnessOptions{.nodes = NodeTypeId{0}}}) {
+    ASSERT_OK_AND_ASSIGN(const auto whole, deal_training_seeds(store, "", options, 1, 5));
+    ASSERT_OK_AND_ASSIGN(const auto dealt, deal_training_seeds(store, "", options, 3, 5));
+    ASSERT_OK_AND_ASSIGN(const auto other, deal_training_seeds(store, "", options, 3, 6));
+    std::vector<std::uint32_t> sum(12, 0);
+    std::uint64_t count = 0;
+    for (const auto& share : dealt) {
+      EXPECT_NEAR(static_cast<double>(share.count), static_cast<double>(whole[0].count) / 3, 1);
+      count += share.count;
+      for (std::size_t node = 0; node < sum.size(); ++node) {
+        sum[node] += share.times[0][node];
+      }
+    }
+    EXPECT_EQ(count, whole[0].count);
+    EXPECT_EQ(sum, whole[0].times[0]);
+    EXPECT_NE(other[0].times, dealt[0].times);
+  }
+}
+
+TEST_F(HotnessOfLinks, AStoreWithoutSplitsIsRefusedWithWhatToTry) {
+  auto contents = plain_contents({3}, {{0, 0, {{1, 0}}}});
+  contents.info.splits.clear();
+  contents.seeds.clear();
+  ASSERT_OK_AND_ASSIGN(const auto store, store_of(contents, temp_ / "no_splits"));
   EXPECT_ERROR(node_hotness(store, "", {.fanout = {{2}}}, executor_), Errc::not_found,
                "no training nodes and no training links: order nodes by \"degree\"");
 }
