@@ -297,6 +297,21 @@ Status check_full_batches(const ClusterPlan& plan) {
   return ok_status();
 }
 
+/// The nodes whose rows a run without labels gives at its end.
+Status add_embedded(ClusterPlan& plan, const PartitionedStore& store) {
+  const auto& job = plan.job;
+  const auto type = end_types_of(*plan.graph, *training_links(job, *plan.graph)).source;
+  TROUPE_ASSIGN_OR_RETURN(
+      auto nodes,
+      find_nodes(store, {.sources = {"all"}, .split = job.dataset.split, .node_type = type}));
+  auto list = std::make_shared<const SeedList>(std::move(nodes.nodes));
+  plan.seeds[embedded_role] = list;
+  if (job.model.layers == 0) {  // ranks read the rows as those of batches to score
+    plan.orders[embedded_role] = order_of(std::move(list), job, false, {});
+  }
+  return ok_status();
+}
+
 /// What a user program has of the devices of its ranks.
 Status add_devices_of_program(ClusterPlan& plan, const PartitionedStore& store,
                               const ClusterHooks& hooks) {
@@ -385,15 +400,7 @@ Result<std::shared_ptr<const ClusterPlan>> ClusterPlan::make(const Job& job,
     plan_sampler_memory(plan->sampler_devices, plan->job, *plan->graph, store.partition().heat);
   }
   if (job.task.embeds() && job.eval.predictions && !hooks.take_only && !hooks.inference) {
-    const auto type = end_types_of(*plan->graph, *training_links(job, *plan->graph)).source;
-    TROUPE_ASSIGN_OR_RETURN(
-        auto nodes,
-        find_nodes(store, {.sources = {"all"}, .split = job.dataset.split, .node_type = type}));
-    auto list = std::make_shared<const SeedList>(std::move(nodes.nodes));
-    plan->seeds[embedded_role] = list;
-    if (job.model.layers == 0) {  // ranks read the rows as those of batches to score
-      plan->orders[embedded_role] = order_of(std::move(list), job, false, {});
-    }
+    TROUPE_RETURN_IF_ERROR(add_embedded(*plan, store));
   }
   plan->inference = hooks.inference;
   for (std::size_t list = 0; plan->inference && list < plan->inference->nodes.size(); ++list) {

@@ -62,6 +62,27 @@ std::uint64_t bytes_of_made_links(const Job& job, const GraphInfo& graph,
   return plus(kept, making);
 }
 
+/// Seeds, or links, of the roles of a split that are scored.
+template <class Roles>
+std::uint64_t scored_in(const Roles& roles) {
+  std::uint64_t scored = 0;
+  for (const auto& [role, list] : roles) {
+    scored = plus(scored, role == "train" ? 0 : list.count);
+  }
+  return scored;
+}
+
+/// Links and pairs that every process keeps. \param scored  links to validate and test
+std::uint64_t bytes_of_links(const Job& job, const GraphInfo& graph,
+                             const SplitInfo::LinkRole& links, std::uint64_t scored) {
+  const auto bytes = plus(bytes_of_pairs(job.eval), bytes_of_made_links(job, graph, links));
+  if (links.edge_types.empty() || job.task.knowledge()) {
+    return bytes;
+  }
+  // Those of a split are put type by type: a place and a time of each.
+  return plus(bytes, times(plus(job.task.embeds() ? 0 : links.count, scored), 16));
+}
+
 }  // namespace
 
 void MemoryLoad::add(const ProcessPlan& process) {
@@ -92,18 +113,13 @@ MemoryFacts::MemoryFacts(const Job& given, const GraphInfo& info, const GraphFac
     batch_seeds = seeds_of_batch(job, graph, *links);
     pairs = job.task.knowledge() ? 0 : pairs_of_batch(job, links->count);
     triples = job.task.knowledge() ? std::min(job.sample.batch_size, links->count) : 0;
-    for (const auto& [role, list] : graph.find_split(job.dataset.split)->links) {
-      scored = plus(scored, role == "train" ? 0 : list.count);
-    }
-    pair_bytes = plus(bytes_of_pairs(job.eval), bytes_of_made_links(job, graph, *links));
-    if (!links->edge_types.empty() && !job.task.knowledge()) {  // put type by type: places, times
-      pair_bytes = plus(pair_bytes, times(plus(job.task.embeds() ? 0 : links->count, scored), 16));
-    }
+    scored = scored_in(graph.find_split(job.dataset.split)->links);
+    pair_bytes = bytes_of_links(job, graph, *links, scored);
     seeds = job.task.embeds() ? nodes : 0;
   } else if (const auto* split = graph.find_split(job.dataset.split); split != nullptr) {
+    scored = scored_in(split->roles);
     for (const auto& [role, list] : split->roles) {
       seeds = plus(seeds, list.count);
-      scored = plus(scored, role == "train" ? 0 : list.count);
       // Sampled evaluation has batches of its own.
       const bool has_batches = role == "train" || job.eval.mode == "sampled";
       if (has_batches && list.count > largest) {

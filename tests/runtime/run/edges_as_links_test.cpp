@@ -93,12 +93,12 @@ TEST_F(EdgesAsLinks, AreAllEdgesInOrderOfOriginalIdsHoweverTheStoreIsCut) {
     for (const std::uint32_t count : {1U, 4U}) {
       ASSERT_OK_AND_ASSIGN(const auto store,
                            parts({.parts = count, .seed = count, .complete_for = complete}));
-      for (std::uint16_t type = 0; type < edges_.size(); ++type) {
-        const std::vector types{EdgeTypeId{type}};
+      for (std::size_t type = 0; type < edges_.size(); ++type) {
+        const std::vector types{static_cast<EdgeTypeId>(type)};
         ASSERT_OK_AND_ASSIGN(const auto links, edges_as_links(store, types));
 
         EXPECT_EQ(all(links), expected(store, type)) << type << " in " << count;
-        EXPECT_EQ(links.edge_type(), EdgeTypeId{type});
+        EXPECT_EQ(links.edge_type(), types.front());
         EXPECT_TRUE(links.groups().empty());
       }
     }
