@@ -39,10 +39,10 @@ std::vector<std::uint64_t> original_ids(const NodesByOriginal& nodes) {
 }
 
 /// The edges of a type in order of original source and destination, parallel ones too.
-class EdgesBySource : public LinkRows {
+class EdgesInOrder : public LinkRows {
  public:
-  EdgesBySource(const Parts& parts, EdgeTypeId type, std::shared_ptr<const NodesByOriginal> sources,
-                std::shared_ptr<const NodesByOriginal> destinations)
+  EdgesInOrder(const Parts& parts, EdgeTypeId type, std::shared_ptr<const NodesByOriginal> sources,
+               std::shared_ptr<const NodesByOriginal> destinations)
       : nodes_of_sources_(std::move(sources)),
         nodes_of_destinations_(std::move(destinations)),
         width_bytes_(id_width_bytes(nodes_of_destinations_->size())) {
@@ -204,8 +204,8 @@ Result<LinkList> edges_as_links(const PartitionedStore& store, std::span<const E
     const auto& info = store.info().edge_types[raw(type)];
     TROUPE_ASSIGN_OR_RETURN(auto sources, nodes_of(info.source));
     TROUPE_ASSIGN_OR_RETURN(auto destinations, nodes_of(info.destination));
-    lists.emplace_back(type, std::make_shared<const EdgesBySource>(parts, type, std::move(sources),
-                                                                   std::move(destinations)));
+    lists.emplace_back(type, std::make_shared<const EdgesInOrder>(parts, type, std::move(sources),
+                                                                  std::move(destinations)));
   }
   if (lists.size() == 1) {
     return std::move(lists.front());
