@@ -99,7 +99,7 @@ void SessionWatch::epoch(const net::RankEpoch& epoch) {
 void SessionWatch::step(const StepReport& step) {
   const std::lock_guard guard(mutex_);
   if (step.global_step <= told_step_) {  // the one before was a lost process's, reported late
-    record_.go_back(step.global_step);
+    record_.go_back(step.global_step, step.rank);
     rewind({step.global_step - 1, step.epoch});
   }
   told_step_ = step.global_step;

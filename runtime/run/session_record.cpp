@@ -9,18 +9,18 @@ namespace troupe {
 
 SessionRecord::SessionRecord(std::uint32_t world, std::vector<EpochRecord> before) : world_(world) {
   for (auto& epoch : before) {
-    over_.emplace_back(0, std::move(epoch));
+    over_.push_back({0, std::move(epoch), {}});
   }
 }
 
 std::optional<EpochRecord> SessionRecord::add(const net::RankEpoch& epoch) {
   const bool known = std::ranges::any_of(over_, [&](const auto& over) {
-    return over.first == epoch.global_step && over.second.epoch == epoch.result.epoch;
+    return over.global_step == epoch.global_step && over.record.epoch == epoch.result.epoch;
   });
   if (known) {
     return std::nullopt;  // from before the ranks went back
   }
-  auto& ranks = under_way_[epoch.global_step];
+  auto& ranks = under_way_[{epoch.global_step, epoch.result.epoch}];
   ranks[epoch.result.rank] = epoch.result;
   if (ranks.size() < world_) {
     return std::nullopt;
@@ -34,15 +34,28 @@ std::optional<EpochRecord> SessionRecord::add(const net::RankEpoch& epoch) {
     record.seconds = std::max(record.seconds, static_cast<double>(result.wall_ns) * 1e-9);
     add_counters(record.counters, result.counters);
   }
-  under_way_.erase(epoch.global_step);
-  over_.emplace_back(epoch.global_step, record);
+  over_.push_back({epoch.global_step, record, std::move(ranks)});
+  under_way_.erase({epoch.global_step, epoch.result.epoch});
   return record;
 }
 
 void SessionRecord::go_back(std::uint64_t global_step) {
-  const auto later = [global_step](const auto& epoch) { return epoch.first > global_step; };
-  std::erase_if(over_, later);
-  std::erase_if(under_way_, later);
+  std::erase_if(over_, [=](const Over& over) { return over.global_step > global_step; });
+  std::erase_if(under_way_, [=](const auto& epoch) { return epoch.first.first > global_step; });
+}
+
+void SessionRecord::go_back(std::uint64_t global_step, Rank rank) {
+  for (auto& over : over_) {
+    if (over.global_step > global_step) {
+      under_way_[{over.global_step, over.record.epoch}] = std::move(over.ranks);
+    }
+  }
+  std::erase_if(over_, [=](const Over& over) { return over.global_step > global_step; });
+  for (auto& [epoch, ranks] : under_way_) {
+    if (epoch.first > global_step) {
+      ranks.erase(rank);
+    }
+  }
 }
 
 std::vector<EpochRecord> SessionRecord::epochs() const {
@@ -51,9 +64,9 @@ std::vector<EpochRecord> SessionRecord::epochs() const {
 
 std::vector<EpochRecord> SessionRecord::epochs_at(std::uint64_t global_step) const {
   std::vector<EpochRecord> epochs;
-  for (const auto& [step, record] : over_) {
-    if (step <= global_step) {
-      epochs.push_back(record);
+  for (const auto& over : over_) {
+    if (over.global_step <= global_step) {
+      epochs.push_back(over.record);
     }
   }
   return epochs;

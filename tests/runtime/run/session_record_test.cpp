@@ -71,6 +71,24 @@ TEST(SessionRecord, RanksThatGoBackMakeTheirEpochsOnce) {
   }
 }
 
+TEST(SessionRecord, WhatOthersReportedStaysWhenOneRankTurnsOutToHaveGoneBack) {
+  SessionRecord record(2);
+  record.add(rank_epoch(0, 1, 3));
+  record.add(rank_epoch(1, 1, 3));
+  // Late reports from before the ranks went back to step 3, then those of rank 1, which is ahead
+  record.add(rank_epoch(0, 2, 6));
+  EXPECT_TRUE(record.add(rank_epoch(1, 2, 6)).has_value());
+  EXPECT_FALSE(record.add(rank_epoch(1, 2, 6)).has_value());
+  EXPECT_FALSE(record.add(rank_epoch(1, 3, 9)).has_value());
+
+  record.go_back(4, Rank{0});  // its first step since
+
+  EXPECT_EQ(record.epochs().size(), 1U);
+  EXPECT_TRUE(record.add(rank_epoch(0, 2, 6)).has_value());
+  EXPECT_TRUE(record.add(rank_epoch(0, 3, 9)).has_value());
+  EXPECT_EQ(record.epochs().size(), 3U);
+}
+
 TEST(SessionRecord, EpochsWithoutStepsAreTold) {
   SessionRecord record(1);
   for (std::uint32_t epoch = 0; epoch < 3; ++epoch) {
