@@ -166,9 +166,9 @@ class PartitionedStore {
                               SeedList seeds) const;
   PartitionedStore with_links(const std::string& split, const std::string& role,
                               LinkList links) const;
-  /// Makes links for whoever asks for them with links().
+  /// Called by links().
   using MakeLinks = std::function<Result<LinkList>()>;
-  /// The same with links that are made when they are asked for, each time anew.
+  /// The same with links that each call of links() makes.
   /// \param counted  what info() says of them
   PartitionedStore with_links_made(const std::string& split, const std::string& role,
                                    SplitInfo::LinkRole counted, MakeLinks make) const;

@@ -2,6 +2,7 @@
 
 #include "runtime/base/permutation.hpp"
 #include "runtime/base/philox.hpp"
+#include "runtime/graph/edges_of_part.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -266,20 +267,29 @@ std::vector<HotnessSeeds> empty_shares(const GraphInfo& info, std::uint32_t shar
   return std::vector<HotnessSeeds>(shares, none);
 }
 
+/// Calls `f` with each share and the position of a seed in it. \param type  of the seeds, in the key
+template <class F>
+void deal(std::uint64_t count, std::uint32_t shares, std::uint64_t seed, std::uint16_t type,
+          std::uint8_t hop, F f) {
+  const Permutation permutation(
+      stream_key(seed, {.domain = Domain::generators, .type = type, .hop = hop}), count);
+  for (std::uint64_t i = 0; i < count; ++i) {
+    f(i % shares, permutation(i));
+  }
+}
+
 std::vector<HotnessSeeds> deal_nodes(const GraphInfo& info, NodeTypeId type, std::uint32_t shares,
                                      std::uint64_t seed) {
   auto dealt = empty_shares(info, shares);
-  const auto count = info.node_types[raw(type)].count;
-  const Permutation permutation(
-      stream_key(seed, {.domain = Domain::generators, .type = raw(type), .hop = 5}), count);
-  for (std::uint64_t node = 0; node < count; ++node) {
-    auto& share = dealt[permutation(node) % shares];
-    share.times[raw(type)][node] = 1;
-    ++share.count;
-  }
+  deal(info.node_types[raw(type)].count, shares, seed, raw(type), 5,
+       [&](std::size_t share, std::uint64_t node) {
+         dealt[share].times[raw(type)][node] = 1;
+         ++dealt[share].count;
+       });
   return dealt;
 }
 
+/// Edges have no positions to be found by, so each is dealt out as it comes.
 std::vector<HotnessSeeds> deal_edges(const GraphStore& graph, std::span<const EdgeTypeId> types,
                                      std::uint32_t shares, std::uint64_t seed) {
   const auto& info = graph.info();
@@ -293,34 +303,19 @@ std::vector<HotnessSeeds> deal_edges(const GraphStore& graph, std::span<const Ed
       count);
   std::uint64_t edge = 0;
   for (const auto type : types) {
-    const auto source = raw(info.edge_types[raw(type)].source);
-    const auto destination = raw(info.edge_types[raw(type)].destination);
-    const auto& lists = graph.graph()->edges_of(type).in;
-    lists.neighbours.visit([&](auto sources) {
-      for (std::uint64_t node = 0; node + 1 < lists.offsets.size(); ++node) {
-        for (auto at = lists.offsets[node]; at < lists.offsets[node + 1]; ++at, ++edge) {
-          auto& share = dealt[shares == 1 ? 0 : permutation(edge) % shares];
-          ++share.times[destination][node];
-          if (source != destination || sources[at] != node) {
-            ++share.times[source][sources[at]];
-          }
-          ++share.count;
-        }
+    const auto from = info.edge_types[raw(type)].source;
+    const auto to = info.edge_types[raw(type)].destination;
+    each_edge_of(*graph.graph(), type, [&](NodeId source, NodeId destination) {
+      auto& share = dealt[shares == 1 ? 0 : permutation(edge) % shares];
+      ++share.times[raw(to)][raw(destination)];
+      if (from != to || source != destination) {
+        ++share.times[raw(from)][raw(source)];
       }
+      ++share.count;
+      ++edge;
     });
   }
   return dealt;
-}
-
-/// Calls `f` with each share and the position of a seed in it. \param type  of the seeds, in the key
-template <class F>
-void deal(std::uint64_t count, std::uint32_t shares, std::uint64_t seed, std::uint16_t type,
-          std::uint8_t hop, F f) {
-  const Permutation permutation(
-      stream_key(seed, {.domain = Domain::generators, .type = type, .hop = hop}), count);
-  for (std::uint64_t i = 0; i < count; ++i) {
-    f(i % shares, permutation(i));
-  }
 }
 
 }  // namespace

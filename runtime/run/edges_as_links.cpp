@@ -2,6 +2,7 @@
 
 #include "runtime/base/buffer.hpp"
 #include "runtime/base/id_list.hpp"
+#include "runtime/graph/edges_of_part.hpp"
 #include "runtime/job/walk_positives.hpp"
 #include "runtime/run/node_request.hpp"
 
@@ -72,19 +73,7 @@ class EdgesInOrder : public LinkRows {
   template <class F>
   static void each_edge(const Parts& parts, EdgeTypeId type, const F& f) {
     for (const auto& part : parts) {
-      const auto& edges = part->edges_of(type);
-      const bool in = edges.in.present();
-      const auto& lists = in ? edges.in : edges.out;
-      const auto& own = part->nodes_of(in ? edges.destination_type : edges.source_type);
-      lists.neighbours.visit([&](auto neighbours) {
-        for (std::uint64_t local = 0; local < own.count; ++local) {
-          const auto node = advance(own.first, local);
-          for (auto at = lists.offsets[local]; at < lists.offsets[local + 1]; ++at) {
-            const auto other = NodeId{neighbours[at]};
-            f(in ? other : node, in ? node : other);
-          }
-        }
-      });
+      each_edge_of(*part, type, f);
     }
   }
 
