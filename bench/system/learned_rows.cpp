@@ -52,10 +52,10 @@ class TableOfHolder {
     table_->apply(executor, shares, 1024, number);
     return watch.us();
   }
-  double read() {
+  double read(Executor& executor) {
     answer_.resize(gradients_.size());
     const Stopwatch watch;
-    table_->gather(table_->rows().rows.view(), picked_, answer_);
+    table_->gather(executor, table_->rows().rows.view(), picked_, answer_);
     return watch.us();
   }
   /// \param rows, state  of the table's size
@@ -108,7 +108,7 @@ LearnedRowsCost measure_learned_rows(const LearnedRowsOptions& options) {
       double read_us = 0;
       for (const auto& table : tables) {
         table->draw(static_cast<std::uint64_t>(step));
-        read_us += table->read();
+        read_us += table->read(pool);
         apply_us += table->apply(pool, static_cast<std::uint64_t>(step) + 1);
       }
       if (step > 0) {  // the first warms up

@@ -1,6 +1,7 @@
 #include "runtime/nn/network.hpp"
 
 #include "runtime/base/assert.hpp"
+#include "runtime/base/even_share.hpp"
 #include "runtime/nn/device_copies.hpp"
 #include "runtime/nn/network_layer_call.hpp"
 
@@ -10,6 +11,12 @@
 #include <utility>
 
 namespace troupe::nn {
+namespace {
+
+/// Rows of a gradient that a task copies.
+constexpr std::size_t copied_rows = 256;
+
+}  // namespace
 
 Network::Network(ModelOptions options, const std::vector<LayerTypes>& layers,
                  std::unique_ptr<const Conv> conv)
@@ -485,7 +492,8 @@ void Network::backward_there(std::span<const ConstMatrix> grads, Activations& ac
   activations.tape_.backward(results, gradient);
 }
 
-Matrix Network::input_gradient(NodeTypeId type, Activations& activations) const {
+Matrix Network::input_gradient(Executor& executor, NodeTypeId type,
+                               Activations& activations) const {
   const auto& input = activations.inputs_[raw(type)];
   if (!input) {
     return {};
@@ -494,9 +502,14 @@ Matrix Network::input_gradient(NodeTypeId type, Activations& activations) const 
   Matrix copy(gradient.rows, gradient.cols);
   if (activations.copies_) {
     activations.copies_->download(gradient.data, copy.view().flat());
-  } else {
-    std::ranges::copy(gradient.flat(), copy.view().flat().begin());
+    return copy;
   }
+  const auto to = copy.view();
+  executor.parallel_for(chunks_of(gradient.rows, copied_rows), [&](std::size_t chunk) {
+    const std::size_t first = chunk * copied_rows;
+    const std::size_t rows = std::min(copied_rows, gradient.rows - first);
+    std::ranges::copy(gradient.slice(first, rows).flat(), to.slice(first, rows).data);
+  });
   return copy;
 }
 

@@ -237,7 +237,7 @@ class Network {
   /// Gradient of sum(logits * grad_logits) with respect to the features of a type that asked for it; empty
   /// if no layer reads them.
   /// \requires backward() ran on `activations`
-  Matrix input_gradient(NodeTypeId type, Activations& activations) const;
+  Matrix input_gradient(Executor& executor, NodeTypeId type, Activations& activations) const;
 
   /// Numbers that a layer's convolution along an edge type keeps (Conv::pass_numbers).
   std::uint64_t pass_numbers(std::uint32_t layer, EdgeTypeId edge_type,

@@ -104,7 +104,7 @@ Result<Learner::Launched> Learner::start(Executor& executor, const Batch& batch,
                              .rows = rows,
                              .parameters = network_->decoder_slice(parameters_->values())});
     if (step.weight > 0) {
-      keep_learned_gradients();
+      keep_learned_gradients(executor);
       parameters_->weigh_statistics(step.weight);
     }
   }
@@ -135,12 +135,12 @@ std::span<const float> Learner::fetched_gradient() {
   return fetched_gradient_;
 }
 
-void Learner::keep_learned_gradients() {
+void Learner::keep_learned_gradients(Executor& executor) {
   const auto types = inputs_.views().size();
   learned_gradients_.resize(types);
   for (std::size_t t = 0; t < types; ++t) {
     if (inputs_.has(t)) {
-      auto gradient = network_->input_gradient(static_cast<NodeTypeId>(t), *activations_);
+      auto gradient = network_->input_gradient(executor, static_cast<NodeTypeId>(t), *activations_);
       learned_gradients_[t] = inputs_.learned_columns(t, std::move(gradient));
     }
   }

@@ -149,7 +149,7 @@ class Learner {
                          std::shared_ptr<const LearnedInputs> learned, bool applies);
   std::uint64_t pass_back(const TaskPass& pass);
   std::span<const float> fetched_gradient();
-  void keep_learned_gradients();
+  void keep_learned_gradients(Executor& executor);
   Result<Matrix> outputs_of(Executor& executor, std::span<const float> parameters,
                             const Batch& batch, std::shared_ptr<const LearnedInputs> learned);
 

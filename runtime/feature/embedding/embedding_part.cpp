@@ -196,7 +196,7 @@ EmbeddingPart::Actions EmbeddingPart::read(std::shared_ptr<const ReadLearned> re
                   .access = Access::reads,
                   .name = "read learned rows",
                   .run = [tables = tables_, request = std::move(request)](
-                             Executor&) { return tables->gather(*request); },
+                             Executor& executor) { return tables->gather(executor, *request); },
                   .or_later = or_later});
 }
 

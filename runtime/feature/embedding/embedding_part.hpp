@@ -134,7 +134,7 @@ class EmbeddingPart {
     Result<Reply> apply(Executor& executor, const Shares& shares);
     /// Those of the best epoch where asked for, and some are kept.
     const Matrix& rows_of(NodeTypeId type, bool of_best) const;
-    Result<Reply> gather(const ReadLearned& request);
+    Result<Reply> gather(Executor& executor, const ReadLearned& request);
     Result<Reply> count(Executor& executor, const RankEntities& request);
     std::shared_ptr<const Copy> copy() const;
     Result<Reply> keep_best();

@@ -69,13 +69,14 @@ Result<EmbeddingPart::Reply> EmbeddingPart::Tables::count(Executor& executor,
   return Reply(std::move(counted));
 }
 
-Result<EmbeddingPart::Reply> EmbeddingPart::Tables::gather(const ReadLearned& request) {
+Result<EmbeddingPart::Reply> EmbeddingPart::Tables::gather(Executor& executor,
+                                                           const ReadLearned& request) {
   Buffer buffer(learned_values(request.sections) * sizeof(float));
   auto out = buffer.as<float>();
   auto nodes = std::span<const NodeId>(request.nodes);
   for (const auto& section : request.sections) {
     const auto& rows = rows_of(section.node_type, request.best);
-    tables[place_of(section.node_type)].gather(rows.view(), nodes.first(section.nodes),
+    tables[place_of(section.node_type)].gather(executor, rows.view(), nodes.first(section.nodes),
                                                out.first(section.nodes * section.cols));
     nodes = nodes.subspan(section.nodes);
     out = out.subspan(section.nodes * section.cols);

@@ -1,6 +1,7 @@
 #include "runtime/feature/embedding/embedding_table.hpp"
 
 #include "runtime/base/even_share.hpp"
+#include "runtime/base/hot.hpp"
 #include "runtime/base/pooled_vector.hpp"
 #include "runtime/base/prefetch_row.hpp"
 #include "runtime/base/radix_sort.hpp"
@@ -9,6 +10,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstring>
 #include <fmt/format.h>
 
@@ -16,6 +18,8 @@ namespace troupe {
 namespace {
 
 constexpr std::uint64_t chunk_rows = 512;
+/// A step waits for rows that are read and updated: chunks are so small that all threads end at about one time.
+constexpr std::uint64_t rows_of_a_step_at_once = 64;
 
 Matrix copy_of(const Matrix& from) {
   Matrix to(from.rows(), from.cols());
@@ -25,10 +29,10 @@ Matrix copy_of(const Matrix& from) {
 
 /// Calls `body(first, last)` for chunks of [0, count).
 template <class Body>
-void in_chunks(Executor& executor, std::uint64_t count, Body body) {
-  executor.parallel_for(chunks_of(count, chunk_rows), [&](std::size_t chunk) {
-    const auto first = chunk * chunk_rows;
-    body(first, std::min(first + chunk_rows, count));
+void in_chunks(Executor& executor, std::uint64_t count, std::uint64_t rows, Body body) {
+  executor.parallel_for(chunks_of(count, rows), [&](std::size_t chunk) {
+    const auto first = chunk * rows;
+    body(first, std::min(first + rows, count));
   });
 }
 
@@ -46,6 +50,58 @@ constexpr std::size_t touched_rows_ahead = 8;
 void prefetch(std::span<const float> row) {
   prefetch_row(std::as_bytes(row));
 }
+
+TROUPE_HOT void add_from_zero(const float* __restrict gradient, std::size_t cols,
+                              float* __restrict sum) {
+  for (std::size_t c = 0; c < cols; ++c) {
+    sum[c] = 0.0F + gradient[c];  // which makes -0 to 0
+  }
+}
+
+TROUPE_HOT void add_gradient(const float* __restrict gradient, std::size_t cols,
+                             float* __restrict sum) {
+  for (std::size_t c = 0; c < cols; ++c) {
+    sum[c] += gradient[c];
+  }
+}
+
+TROUPE_HOT void divide(float* __restrict sum, std::size_t cols, float divisor) {
+  for (std::size_t c = 0; c < cols; ++c) {
+    sum[c] /= divisor;
+  }
+}
+
+TROUPE_HOT void multiply(float* __restrict sum, std::size_t cols, float factor) {
+  for (std::size_t c = 0; c < cols; ++c) {
+    sum[c] *= factor;
+  }
+}
+
+/// Divides sums of gradients by the weight of a step. By a power of two it multiplies, which gives the same
+/// bits sooner.
+class MeanByWeight {
+ public:
+  explicit MeanByWeight(std::uint64_t weight) : divisor_(static_cast<float>(weight)) {
+    int exponent = 0;
+    exact_ = std::frexp(divisor_, &exponent) == 0.5F;
+  }
+  /// \param of_row  at least one
+  void operator()(std::span<const Touch> of_row, std::span<float> mean) const {
+    add_from_zero(of_row.front().gradient, mean.size(), mean.data());
+    for (const auto& touch : of_row.subspan(1)) {
+      add_gradient(touch.gradient, mean.size(), mean.data());
+    }
+    if (exact_) {
+      multiply(mean.data(), mean.size(), 1.0F / divisor_);
+    } else {
+      divide(mean.data(), mean.size(), divisor_);
+    }
+  }
+
+ private:
+  float divisor_;
+  bool exact_ = false;
+};
 
 }  // namespace
 
@@ -122,7 +178,7 @@ EmbeddingTable::EmbeddingTable(const EmbeddingOptions& options, const PartNodes&
 
 void EmbeddingTable::start(Executor& executor) {
   const InitialRows initial(options_, job_seed_);
-  in_chunks(executor, nodes_.count, [&](std::uint64_t first, std::uint64_t last) {
+  in_chunks(executor, nodes_.count, chunk_rows, [&](std::uint64_t first, std::uint64_t last) {
     for (std::uint64_t i = first; i < last; ++i) {
       initial.fill(static_cast<OriginalId>(nodes_.original_ids[i]), rows_.rows.view().row(i));
     }
@@ -152,9 +208,11 @@ void EmbeddingTable::apply(Executor& executor, std::span<const Gradients> shares
       begins.push_back(i);
     }
   }
+  begins.push_back(touches.size());
+  const std::uint64_t rows = begins.size() - 1;
   const SparseStep step(options_.optimizer, number);
-  const auto divisor = static_cast<float>(weight);
-  in_chunks(executor, begins.size(), [&](std::uint64_t first, std::uint64_t last) {
+  const MeanByWeight mean_of(weight);
+  in_chunks(executor, rows, rows_of_a_step_at_once, [&](std::uint64_t first, std::uint64_t last) {
     std::vector<float> mean(options_.dim);
     for (std::uint64_t row = first; row < last; ++row) {
       if (row + touched_rows_ahead < last) {
@@ -163,31 +221,30 @@ void EmbeddingTable::apply(Executor& executor, std::span<const Gradients> shares
         prefetch(rows_.rows.view().row(soon.local));
         prefetch(rows_.state.view().row(soon.local));
       }
-      const auto end = row + 1 < begins.size() ? begins[row + 1] : touches.size();
-      std::ranges::fill(mean, 0.0F);
-      for (auto i = begins[row]; i < end; ++i) {
-        const float* gradient = touches[i].gradient;
-        std::ranges::transform(mean, std::span(gradient, mean.size()), mean.begin(),
-                               [](float sum, float g) { return sum + g; });
-      }
-      std::ranges::transform(mean, mean.begin(), [divisor](float sum) { return sum / divisor; });
+      mean_of(touches.subspan(begins[row], begins[row + 1] - begins[row]), mean);
       const auto local = touches[begins[row]].local;
       step.update(mean, rows_.rows.view().row(local), rows_.state.view().row(local));
     }
   });
 }
 
-void EmbeddingTable::gather(ConstMatrix from, std::span<const NodeId> nodes,
+void EmbeddingTable::gather(Executor& executor, ConstMatrix from, std::span<const NodeId> nodes,
                             std::span<float> out) const {
-  for (std::size_t i = 0; i < nodes.size(); ++i) {
-    std::ranges::copy(from.row(nodes_.local(nodes[i])),
-                      out.begin() + static_cast<std::ptrdiff_t>(i * options_.dim));
-  }
+  const auto count = nodes.size();
+  in_chunks(executor, count, rows_of_a_step_at_once, [&](std::uint64_t first, std::uint64_t last) {
+    for (std::uint64_t i = first; i < last; ++i) {
+      if (i + touched_rows_ahead < last) {
+        prefetch(from.row(nodes_.local(nodes[i + touched_rows_ahead])));
+      }
+      std::ranges::copy(from.row(nodes_.local(nodes[i])),
+                        out.begin() + static_cast<std::ptrdiff_t>(i * options_.dim));
+    }
+  });
 }
 
 Digest EmbeddingTable::digest(Executor& executor, ConstMatrix rows) const {
   std::vector<Digest> sums(chunks_of(nodes_.count, chunk_rows));
-  in_chunks(executor, nodes_.count, [&](std::uint64_t first, std::uint64_t last) {
+  in_chunks(executor, nodes_.count, chunk_rows, [&](std::uint64_t first, std::uint64_t last) {
     const auto& name = options_.name;
     std::vector<std::byte> bytes(name.size() + sizeof(std::uint64_t) + rows.cols * sizeof(float));
     std::memcpy(bytes.data(), name.data(), name.size());

@@ -46,7 +46,8 @@ class EmbeddingTable {
              std::uint64_t number);
 
   /// \param out  [nodes, dim]
-  void gather(ConstMatrix from, std::span<const NodeId> nodes, std::span<float> out) const;
+  void gather(Executor& executor, ConstMatrix from, std::span<const NodeId> nodes,
+              std::span<float> out) const;
   /// Sum over the rows of XXH3-128(name of the table, original id, bytes of the row).
   Digest digest(Executor& executor, ConstMatrix rows) const;
 

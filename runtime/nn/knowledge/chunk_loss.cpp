@@ -6,7 +6,6 @@
 #include "runtime/nn/ops/logistic.hpp"
 #include "runtime/nn/ops/row_kernels.hpp"
 
-#include <array>
 #include <cmath>
 #include <span>
 
@@ -47,33 +46,30 @@ double square_of_row(std::span<const float> row, double factor, std::span<float>
   return sum;
 }
 
-constexpr std::size_t loss_lanes = 16;
-
-/// The highest score of a row, at least `least`; NaN are passed over.
-TROUPE_HOT float highest_of(const float* __restrict row, std::size_t n, float least) {
-  std::array<float, loss_lanes> highest{};
-  highest.fill(least);
-  const std::size_t whole = n / loss_lanes * loss_lanes;
-  for (std::size_t k = 0; k < whole; k += loss_lanes) {
-    for (std::size_t lane = 0; lane < loss_lanes; ++lane) {
-      highest[lane] = row[k + lane] > highest[lane] ? row[k + lane] : highest[lane];
-    }
-  }
-  for (std::size_t k = whole; k < n; ++k) {
-    least = row[k] > least ? row[k] : least;
-  }
-  for (const float score : highest) {
-    least = score > least ? score : least;
-  }
-  return least;
-}
-
 /// Takes and gives back numbers at any address.
 [[gnu::always_inline]] inline Floats& lanes_at(float* row) {
   return *reinterpret_cast<Floats*>(row);
 }
 [[gnu::always_inline]] inline const Floats& lanes_at(const float* row) {
   return *reinterpret_cast<const Floats*>(row);
+}
+
+/// The highest score of a row, at least `least`; NaN are passed over.
+TROUPE_HOT float highest_of(const float* __restrict row, std::size_t n, float least) {
+  const Floats zero = {};
+  Floats highest = zero + least;
+  const std::size_t whole = n / floats * floats;
+  for (std::size_t k = 0; k < whole; k += floats) {
+    const Floats x = lanes_at(row + k);
+    choose(x > highest, x, highest, highest);
+  }
+  for (std::size_t k = whole; k < n; ++k) {
+    least = row[k] > least ? row[k] : least;
+  }
+  for (std::size_t lane = 0; lane < floats; ++lane) {
+    least = highest[lane] > least ? highest[lane] : least;
+  }
+  return least;
 }
 
 /// out[k] = e^(scale * (row[k] - highest)). \returns their sum

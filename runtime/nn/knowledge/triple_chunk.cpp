@@ -42,24 +42,28 @@ void TripleChunk::pull_to_zero(const PlacedRows& rows, bool complex_rows, std::s
              {rows.row(i).data(), 1, rows.cols()}, {grad.data(), 1, grad.size()});
 }
 
-void TripleChunk::entity_gradient(std::size_t i, std::span<float> out) const {
+std::span<const float> TripleChunk::entity_gradient(std::size_t i, std::span<float> scratch) const {
   const auto& rows = scorer_.rows();
   const std::size_t triples = rows.known.rows();
-  if (i < triples) {
-    scorer_.known_gradient(i, out);
-    pull_to_zero(rows.known, options_.score.complex_rows(), i, out);
-  } else if (i < 2 * triples) {
-    scorer_.answer_gradient(i - triples, out);
-    pull_to_zero(rows.answer, options_.score.complex_rows(), i - triples, out);
-  } else {
-    std::ranges::copy(scorer_.negative_gradients().row(i - 2 * triples), out.begin());
+  if (i >= 2 * triples) {
+    return scorer_.negative_gradients().row(i - 2 * triples);
   }
+  if (i < triples) {
+    scorer_.known_gradient(i, scratch);
+    pull_to_zero(rows.known, options_.score.complex_rows(), i, scratch);
+  } else {
+    scorer_.answer_gradient(i - triples, scratch);
+    pull_to_zero(rows.answer, options_.score.complex_rows(), i - triples, scratch);
+  }
+  return scratch;
 }
 
-void TripleChunk::relation_gradient(std::size_t i, std::span<float> out) const {
-  scorer_.relation_gradient(i, out);
+std::span<const float> TripleChunk::relation_gradient(std::size_t i,
+                                                      std::span<float> scratch) const {
+  scorer_.relation_gradient(i, scratch);
   const bool angles = options_.score.kind == ScoreKind::rotate;
-  pull_to_zero(scorer_.rows().relation, options_.score.complex_rows() && !angles, i, out);
+  pull_to_zero(scorer_.rows().relation, options_.score.complex_rows() && !angles, i, scratch);
+  return scratch;
 }
 
 }  // namespace troupe::nn

@@ -22,12 +22,12 @@ class TripleChunk {
   double run(const TripleLossWork& work, std::size_t chunk, ConstMatrix factors = {},
              Precision precision = Precision::float32);
 
-  // Gradients of the last run() with the regularization, overwritten.
+  // Gradients of the last run() with the regularization: in `scratch`, or where they are anyway.
   /// Entity `i` of those that the chunk reads: known ends, answers, candidates.
-  /// \param out  [columns]
-  void entity_gradient(std::size_t i, std::span<float> out) const;
-  /// Of triple `i`. \param out  [columns of relations]
-  void relation_gradient(std::size_t i, std::span<float> out) const;
+  /// \param scratch  [columns]
+  std::span<const float> entity_gradient(std::size_t i, std::span<float> scratch) const;
+  /// Of triple `i`. \param scratch  [columns of relations]
+  std::span<const float> relation_gradient(std::size_t i, std::span<float> scratch) const;
 
  private:
   void pull_to_zero(const PlacedRows& rows, bool complex_rows, std::size_t i,

@@ -1,5 +1,7 @@
 #include "runtime/nn/knowledge/triple_chunks.hpp"
 
+#include "runtime/base/even_share.hpp"
+
 #include <algorithm>
 
 namespace troupe::nn {
@@ -8,16 +10,12 @@ namespace {
 /// Rows of a task: enough that it takes longer than its start.
 constexpr std::size_t rows_at_once = 64;
 
-/// Calls `body(row, scratch)` for all rows of a matrix; `scratch` is a row of it.
-template <class Body>
-void for_each_row(Executor& executor, MutMatrix rows, const Body& body) {
-  executor.parallel_for((rows.rows + rows_at_once - 1) / rows_at_once, [&](std::size_t part) {
-    std::vector<float> scratch(rows.cols);
-    const std::size_t end = std::min(rows.rows, (part + 1) * rows_at_once);
-    for (std::size_t row = part * rows_at_once; row < end; ++row) {
-      body(row, std::span<float>(scratch));
-    }
-  });
+void set_row(std::span<const float> row, std::span<float> sum) {
+  const float* __restrict in = row.data();
+  float* __restrict out = sum.data();
+  for (std::size_t c = 0; c < sum.size(); ++c) {
+    out[c] = 0.0F + in[c];  // as a sum that begins at 0, which is not -0
+  }
 }
 
 void add_row(std::span<const float> row, std::span<float> sum) {
@@ -25,6 +23,27 @@ void add_row(std::span<const float> row, std::span<float> sum) {
   float* __restrict out = sum.data();
   for (std::size_t c = 0; c < sum.size(); ++c) {
     out[c] += in[c];
+  }
+}
+
+/// Sums what is added to each row of a part of a matrix.
+/// \param gradient_of  (element, scratch) -> its gradient, in `scratch` or elsewhere
+template <class GradientOf>
+void sum_part(std::size_t part, const RowTouches& touches, MutMatrix sums,
+              const GradientOf& gradient_of) {
+  std::vector<float> scratch(sums.cols);
+  const std::size_t end = std::min(sums.rows, (part + 1) * rows_at_once);
+  for (std::size_t row = part * rows_at_once; row < end; ++row) {
+    const auto sum = sums.row(row);
+    const auto elements = touches.of_row(row);
+    if (elements.empty()) {
+      std::ranges::fill(sum, 0.0F);
+      continue;
+    }
+    set_row(gradient_of(elements.front(), std::span<float>(scratch)), sum);
+    for (const std::uint32_t element : elements.subspan(1)) {
+      add_row(gradient_of(element, std::span<float>(scratch)), sum);
+    }
   }
 }
 
@@ -63,11 +82,11 @@ void TripleChunks::run(Executor& executor, const TripleLossWork& work, Precision
   for (const double sum : sums) {
     *work.sum += sum;
   }
-  add_entities(executor, work);
-  add_relations(executor, work);
+  touch_entities(work);
+  sum_rows(executor, work);
 }
 
-void TripleChunks::add_entities(Executor& executor, const TripleLossWork& work) {
+void TripleChunks::touch_entities(const TripleLossWork& work) {
   const std::size_t of_chunk = work.options.chunk;
   const std::size_t negatives = work.options.negatives;
   lists_.clear();
@@ -79,25 +98,23 @@ void TripleChunks::add_entities(Executor& executor, const TripleLossWork& work) 
     lists_.push_back(work.candidates.subspan(c * negatives, negatives));
   }
   entities_.assign(work.entities.rows, lists_);
-  const std::size_t elements = 2 * of_chunk + negatives;  // of all chunks but the last
-  for_each_row(executor, work.grad_entities, [&](std::size_t row, std::span<float> scratch) {
-    const auto sum = work.grad_entities.row(row);
-    std::ranges::fill(sum, 0.0F);
-    for (const std::uint32_t element : entities_.of_row(row)) {
-      chunks_[element / elements]->entity_gradient(element % elements, scratch);
-      add_row(scratch, sum);
-    }
-  });
 }
 
-void TripleChunks::add_relations(Executor& executor, const TripleLossWork& work) {
+void TripleChunks::sum_rows(Executor& executor, const TripleLossWork& work) {
   const std::size_t of_chunk = work.options.chunk;
-  for_each_row(executor, work.grad_relations, [&](std::size_t row, std::span<float> scratch) {
-    const auto sum = work.grad_relations.row(row);
-    std::ranges::fill(sum, 0.0F);
-    for (const std::uint32_t triple : relations_.of_row(row)) {
-      chunks_[triple / of_chunk]->relation_gradient(triple % of_chunk, scratch);
-      add_row(scratch, sum);
+  const std::size_t elements = 2 * of_chunk + work.options.negatives;  // of all chunks but the last
+  const auto relation_parts = chunks_of(work.grad_relations.rows, rows_at_once);
+  const auto entity_parts = chunks_of(work.grad_entities.rows, rows_at_once);
+  executor.parallel_for(relation_parts + entity_parts, [&](std::size_t part) {
+    if (part < relation_parts) {  // first: some relations occur often
+      sum_part(part, relations_, work.grad_relations, [&](std::uint32_t triple, auto scratch) {
+        return chunks_[triple / of_chunk]->relation_gradient(triple % of_chunk, scratch);
+      });
+    } else {
+      sum_part(part - relation_parts, entities_, work.grad_entities,
+               [&](std::uint32_t element, auto scratch) {
+                 return chunks_[element / elements]->entity_gradient(element % elements, scratch);
+               });
     }
   });
 }

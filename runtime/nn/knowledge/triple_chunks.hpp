@@ -25,8 +25,8 @@ class TripleChunks {
 
  private:
   ConstMatrix factors_of(Executor& executor, const TripleLossWork& work);
-  void add_entities(Executor& executor, const TripleLossWork& work);
-  void add_relations(Executor& executor, const TripleLossWork& work);
+  void touch_entities(const TripleLossWork& work);
+  void sum_rows(Executor& executor, const TripleLossWork& work);
 
   std::vector<std::unique_ptr<TripleChunk>> chunks_;
   std::vector<std::span<const std::uint32_t>> lists_;

@@ -4,8 +4,11 @@
 #include "runtime/feature/embedding/sparse_optimizer.hpp"
 #include "tests/runtime/feature/embedding_support.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <map>
+#include <span>
+#include <utility>
 
 namespace troupe {
 namespace {
@@ -115,6 +118,56 @@ TEST_F(TableOfUsers, AStepIsThatOfSummedDuplicatesInRankOrder) {
     }
     const auto found = table.rows().rows.view().row(i);
     ASSERT_EQ(std::vector<float>(found.begin(), found.end()), expected) << i;
+  }
+}
+
+TEST_F(TableOfUsers, AnyWeightDividesExactlyAlsoWhatIsDenormalThen) {
+  const auto graph = users_and_items(1);
+  const auto& nodes = graph.parts[0]->nodes_of(NodeTypeId{0});
+  options_.init.kind = "zeros";
+  options_.optimizer = {.kind = "sgd", .lr = 1};
+  const auto share = testing::share_of(graph, 0, 0, 3, 1300);
+  ComputePool pool(3);
+  for (const float scale : {1.0F, 1e-36F}) {
+    Matrix rows(share.nodes.size(), 3);
+    for (std::size_t i = 0; i < rows.view().size(); ++i) {
+      rows.data()[i] = scale * share.rows.as<float>()[i];
+    }
+    SparseGradients scaled;
+    scaled.nodes = share.nodes;
+    scaled.rows = rows.share();
+    for (const std::uint64_t weight : {1ULL, 2ULL, 3ULL, 1000ULL, 1024ULL, 1ULL << 40U, ~0ULL}) {
+      EmbeddingTable table(options_, nodes, 7);
+      table.start(executor_);
+      const EmbeddingTable::Gradients gradients{share.nodes, std::as_const(rows).view()};
+      table.apply(pool, {&gradients, 1}, weight, 1);
+      for (const auto& [node, mean] : mean_gradients({scaled}, weight)) {
+        const auto row = table.rows().rows.view().row(node - raw(nodes.first));
+        for (std::size_t c = 0; c < 3; ++c) {
+          ASSERT_EQ(row[c], -mean[c]) << node << ", weight " << weight << ", scale " << scale;
+        }
+      }
+    }
+  }
+}
+
+TEST_F(TableOfUsers, RowsAreGatheredInTheOrderAskedForByAnyNumberOfThreads) {
+  const auto graph = users_and_items(2);
+  const auto& nodes = graph.parts[1]->nodes_of(NodeTypeId{0});
+  EmbeddingTable table(options_, nodes, 7);
+  table.start(executor_);
+  ComputePool pool(3);
+  for (const std::size_t count : {0U, 1U, 63U, 64U, 65U, 1000U}) {
+    std::vector<NodeId> asked;
+    for (std::size_t i = 0; i < count; ++i) {
+      asked.push_back(static_cast<NodeId>(raw(nodes.first) + 7 * i % nodes.count));
+    }
+    std::vector<float> rows(3 * count);
+    table.gather(pool, table.rows().rows.view(), asked, rows);
+    for (std::size_t i = 0; i < count; ++i) {
+      const auto row = table.rows().rows.view().row(nodes.local(asked[i]));
+      ASSERT_TRUE(std::ranges::equal(row, std::span(rows).subspan(3 * i, 3))) << i;
+    }
   }
 }
 

@@ -21,7 +21,7 @@ void expect_input_gradient(const Network& model, const HeteroBatch& batch, bool 
   run_pass(model, executor, parameters, input, pass);
   std::vector<Matrix> gradients;
   for (std::size_t t = 0; t < batch.features.size(); ++t) {
-    gradients.push_back(model.input_gradient(static_cast<NodeTypeId>(t), pass));
+    gradients.push_back(model.input_gradient(executor, static_cast<NodeTypeId>(t), pass));
     ASSERT_EQ(gradients[t].rows(), batch.features[t].rows()) << what;
     ASSERT_EQ(gradients[t].cols(), batch.features[t].cols()) << what;
   }
@@ -124,8 +124,8 @@ TEST(InputGradient, IsEmptyOfTypesThatNoLayerReads) {
   input.wants_gradient.assign(3, true);
   run_pass(*model, executor, model->initial_parameters(1), input, pass);
 
-  EXPECT_EQ(model->input_gradient(NodeTypeId{1}, pass).rows(), 30U);
-  EXPECT_EQ(model->input_gradient(NodeTypeId{2}, pass).rows(), 0U);
+  EXPECT_EQ(model->input_gradient(executor, NodeTypeId{1}, pass).rows(), 30U);
+  EXPECT_EQ(model->input_gradient(executor, NodeTypeId{2}, pass).rows(), 0U);
 }
 
 }  // namespace

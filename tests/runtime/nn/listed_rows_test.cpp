@@ -103,7 +103,7 @@ Pass pass_of(const Network& network, const SampledBatch& batch, std::size_t cols
   Activations activations;
   Pass pass{run_pass(network, pool, network.initial_parameters(3), input.forward, activations), {}};
   for (std::uint16_t t = 0; t < 2; ++t) {
-    pass.of_inputs.push_back(network.input_gradient(NodeTypeId{t}, activations));
+    pass.of_inputs.push_back(network.input_gradient(pool, NodeTypeId{t}, activations));
   }
   return pass;
 }
