@@ -1,34 +1,15 @@
 #include "launcher/cluster_runtime.hpp"
 
-#include "actors/error.hpp"
+#include "actors/system_config.hpp"
 #include "runtime/base/philox.hpp"
 
 #include <caf/all.hpp>
 #include <caf/scheduler/test_coordinator.hpp>
 
-#include <fmt/format.h>
 #include <thread>
 
 namespace troupe {
 namespace {
-
-struct SystemConfig : caf::actor_system_config {
-  SystemConfig() {
-    add_error_category(error_category,
-                       [](std::uint8_t code, caf::atom_value, const caf::message& context) {
-                         return fmt::format("troupe.{}{}", to_string(static_cast<Errc>(code)),
-                                            caf::to_string(context));
-                       });
-  }
-};
-
-struct RealConfig : SystemConfig {
-  RealConfig() {
-    set("scheduler.policy", caf::atom("sharing"));  // work stealing polls with sleeps
-    set("scheduler.max-threads", std::size_t{2});   // thin handlers; the compute pool does the work
-    set("scheduler.max-throughput", std::size_t{50});
-  }
-};
 
 class RealRuntime final : public ClusterRuntime {
  public:
@@ -63,7 +44,7 @@ class RealRuntime final : public ClusterRuntime {
  private:
   std::shared_ptr<ComputePool> pool_;
   std::shared_ptr<ComputePool> io_;
-  RealConfig config_;
+  ThreadedConfig config_;
   std::unique_ptr<caf::actor_system> system_;
   std::unique_ptr<net::RealTimeDriver> driver_;
 };

@@ -1,7 +1,7 @@
 #pragma once
 /// \file actor_system.hpp
 /// An actor system as the simulated cluster has it, that ends its actors.
-#include "actors/error.hpp"
+#include "actors/system_config.hpp"
 
 #include <caf/all.hpp>
 
@@ -30,18 +30,7 @@ class ActorSystem {
   }
 
  private:
-  struct Config : caf::actor_system_config {
-    Config() {  // as launcher/simulated_cluster.cpp
-      set("scheduler.policy", caf::atom("sharing"));
-      set("scheduler.max-threads", std::size_t{2});
-      set("scheduler.max-throughput", std::size_t{50});
-      add_error_category(
-          error_category, [](std::uint8_t code, caf::atom_value, const caf::message& context) {
-            return std::string(to_string(static_cast<Errc>(code))) + caf::to_string(context);
-          });
-    }
-  };
-  Config config_;
+  ThreadedConfig config_;
   caf::actor_system system_;
   std::vector<caf::actor> kept_;
 };

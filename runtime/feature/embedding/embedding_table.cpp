@@ -18,8 +18,13 @@ namespace troupe {
 namespace {
 
 constexpr std::uint64_t chunk_rows = 512;
-/// A step waits for rows that are read and updated: chunks are so small that all threads end at about one time.
-constexpr std::uint64_t rows_of_a_step_at_once = 64;
+/// Numbers of a task of a step, which waits for all tasks: it takes longer than its start, and all threads end at
+/// about one time.
+constexpr std::uint64_t numbers_at_once = std::uint64_t{1} << 14;
+
+std::uint64_t rows_at_once(std::uint32_t dim) {
+  return std::max<std::uint64_t>(1, numbers_at_once / dim);
+}
 
 Matrix copy_of(const Matrix& from) {
   Matrix to(from.rows(), from.cols());
@@ -212,34 +217,35 @@ void EmbeddingTable::apply(Executor& executor, std::span<const Gradients> shares
   const std::uint64_t rows = begins.size() - 1;
   const SparseStep step(options_.optimizer, number);
   const MeanByWeight mean_of(weight);
-  in_chunks(executor, rows, rows_of_a_step_at_once, [&](std::uint64_t first, std::uint64_t last) {
-    std::vector<float> mean(options_.dim);
-    for (std::uint64_t row = first; row < last; ++row) {
-      if (row + touched_rows_ahead < last) {
-        const auto& soon = touches[begins[row + touched_rows_ahead]];
-        prefetch({soon.gradient, mean.size()});
-        prefetch(rows_.rows.view().row(soon.local));
-        prefetch(rows_.state.view().row(soon.local));
-      }
-      mean_of(touches.subspan(begins[row], begins[row + 1] - begins[row]), mean);
-      const auto local = touches[begins[row]].local;
-      step.update(mean, rows_.rows.view().row(local), rows_.state.view().row(local));
-    }
-  });
+  in_chunks(executor, rows, rows_at_once(options_.dim),
+            [&](std::uint64_t first, std::uint64_t last) {
+              std::vector<float> mean(options_.dim);
+              for (std::uint64_t row = first; row < last; ++row) {
+                if (row + touched_rows_ahead < last) {
+                  const auto& soon = touches[begins[row + touched_rows_ahead]];
+                  prefetch({soon.gradient, mean.size()});
+                  prefetch(rows_.rows.view().row(soon.local));
+                  prefetch(rows_.state.view().row(soon.local));
+                }
+                mean_of(touches.subspan(begins[row], begins[row + 1] - begins[row]), mean);
+                const auto local = touches[begins[row]].local;
+                step.update(mean, rows_.rows.view().row(local), rows_.state.view().row(local));
+              }
+            });
 }
 
 void EmbeddingTable::gather(Executor& executor, ConstMatrix from, std::span<const NodeId> nodes,
                             std::span<float> out) const {
-  const auto count = nodes.size();
-  in_chunks(executor, count, rows_of_a_step_at_once, [&](std::uint64_t first, std::uint64_t last) {
-    for (std::uint64_t i = first; i < last; ++i) {
-      if (i + touched_rows_ahead < last) {
-        prefetch(from.row(nodes_.local(nodes[i + touched_rows_ahead])));
-      }
-      std::ranges::copy(from.row(nodes_.local(nodes[i])),
-                        out.begin() + static_cast<std::ptrdiff_t>(i * options_.dim));
-    }
-  });
+  in_chunks(executor, nodes.size(), rows_at_once(options_.dim),
+            [&](std::uint64_t first, std::uint64_t last) {
+              for (std::uint64_t i = first; i < last; ++i) {
+                if (i + touched_rows_ahead < last) {
+                  prefetch(from.row(nodes_.local(nodes[i + touched_rows_ahead])));
+                }
+                std::ranges::copy(from.row(nodes_.local(nodes[i])),
+                                  out.begin() + static_cast<std::ptrdiff_t>(i * options_.dim));
+              }
+            });
 }
 
 Digest EmbeddingTable::digest(Executor& executor, ConstMatrix rows) const {
