@@ -236,8 +236,10 @@ class Network {
 
   /// Gradient of sum(logits * grad_logits) with respect to the features of a type that asked for it; empty
   /// if no layer reads them.
+  /// \param given  gradients of rows that backward() got. Without layers one of them is the gradient, and is moved
   /// \requires backward() ran on `activations`
-  Matrix input_gradient(Executor& executor, NodeTypeId type, Activations& activations) const;
+  Matrix input_gradient(Executor& executor, NodeTypeId type, Activations& activations,
+                        std::span<Matrix> given = {}) const;
 
   /// Numbers that a layer's convolution along an edge type keeps (Conv::pass_numbers).
   std::uint64_t pass_numbers(std::uint32_t layer, EdgeTypeId edge_type,

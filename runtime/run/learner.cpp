@@ -140,7 +140,8 @@ void Learner::keep_learned_gradients(Executor& executor) {
   learned_gradients_.resize(types);
   for (std::size_t t = 0; t < types; ++t) {
     if (inputs_.has(t)) {
-      auto gradient = network_->input_gradient(executor, static_cast<NodeTypeId>(t), *activations_);
+      auto gradient = network_->input_gradient(executor, static_cast<NodeTypeId>(t), *activations_,
+                                               task_gradients_.kept);
       learned_gradients_[t] = inputs_.learned_columns(t, std::move(gradient));
     }
   }

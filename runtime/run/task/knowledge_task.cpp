@@ -70,7 +70,9 @@ class KnowledgeTask final : public Task {
     const auto answer = arrays_.add(places_.answer);
     const auto candidates = arrays_.add(std::span<const std::uint32_t>(sampled.links->candidates));
     arrays_.send();
-    const MutMatrix of_rows = row_gradients_.matrix(rows.rows, rows.cols);
+    const bool on_host = ops_.memory() == nullptr;
+    Matrix kept = on_host ? Matrix(rows.rows, rows.cols) : Matrix();
+    const MutMatrix of_rows = on_host ? kept.view() : row_gradients_.matrix(rows.rows, rows.cols);
     const MutMatrix of_relations = relation_gradients_.matrix(relations_.rows, relations_.cols);
     ops_.triple_loss(pass.executor, {.options = options_.knowledge,
                                      .loss = {.rule = options_.loss == "softmax"
@@ -89,6 +91,9 @@ class KnowledgeTask final : public Task {
                                      .grad_relations = of_relations,
                                      .sum = sum_.get(1).data()});
     gradients = {.rows = {of_rows}, .parameters = of_relations.flat()};
+    if (on_host) {
+      gradients.kept.push_back(std::move(kept));
+    }
     return places_.relation.size();
   }
 
@@ -181,7 +186,7 @@ class KnowledgeTask final : public Task {
   std::size_t cols_;
   TriplePlaces places_;  ///< of the last loss()
   nn::StagedArrays arrays_;
-  nn::GrowBuffer<float> row_gradients_;
+  nn::GrowBuffer<float> row_gradients_;  ///< on a device
   nn::GrowBuffer<float> relation_gradients_;
   nn::GrowBuffer<double> sum_;
   nn::HostRows host_rows_;

@@ -43,6 +43,7 @@ struct TaskPass {
 struct TaskGradients {
   std::vector<ConstMatrix> rows = {};      ///< of the shapes of TaskPass::rows
   std::span<const float> parameters = {};  ///< of the decoder
+  std::vector<Matrix> kept = {};           ///< those of `rows` that are the caller's to keep
 };
 
 /// Lifecycle: check(), then loss() and loss_sum(), or outputs(); again, at most one loss() before the number of

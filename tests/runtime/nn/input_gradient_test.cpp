@@ -5,6 +5,9 @@
 
 #include <gtest/gtest.h>
 
+#include <utility>
+#include <vector>
+
 namespace troupe::nn {
 namespace {
 
@@ -126,6 +129,35 @@ TEST(InputGradient, IsEmptyOfTypesThatNoLayerReads) {
 
   EXPECT_EQ(model->input_gradient(executor, NodeTypeId{1}, pass).rows(), 30U);
   EXPECT_EQ(model->input_gradient(executor, NodeTypeId{2}, pass).rows(), 0U);
+}
+
+TEST(InputGradient, WithoutLayersIsTheMatrixThatBackwardGotAndElseACopy) {
+  ModelOptions options{.layers = 0, .out_dim = 3};
+  options.types.nodes = {{"entity", 3}};
+  options.types.edges = {{"triple", NodeTypeId{0}, NodeTypeId{0}}};
+  options.relations = {.rows = 2, .cols = 3, .bound = 1};
+  const auto model = network_of(options);
+  const Matrix rows = random_matrix(700, 3, 1);
+  ForwardInput input;
+  input.features = {rows.view()};
+  input.wants_gradient = {true};
+  ComputePool pool(3);
+  Activations pass;
+  model->forward_there(pool, model->initial_parameters(1), input, pass);
+  std::vector<Matrix> given;
+  given.push_back(random_matrix(700, 3, 2));
+  given.push_back(random_matrix(700, 3, 3));
+  const ConstMatrix gradient = std::as_const(given[1]).view();
+  std::vector<float> of_relations(model->num_parameters());
+  model->backward_there({&gradient, 1}, pass, of_relations);
+
+  const Matrix copied = model->input_gradient(pool, NodeTypeId{0}, pass, {given.data(), 1});
+  const Matrix moved = model->input_gradient(pool, NodeTypeId{0}, pass, given);
+
+  EXPECT_NE(copied.data(), gradient.data);
+  EXPECT_EQ(moved.data(), gradient.data);
+  EXPECT_TRUE(same_bits(copied.view().flat(), moved.view().flat()));
+  EXPECT_EQ(given[0].rows(), 700U) << "that of other rows stays";
 }
 
 }  // namespace
