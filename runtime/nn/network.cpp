@@ -1,9 +1,9 @@
 #include "runtime/nn/network.hpp"
 
 #include "runtime/base/assert.hpp"
-#include "runtime/base/even_share.hpp"
 #include "runtime/nn/device_copies.hpp"
 #include "runtime/nn/network_layer_call.hpp"
+#include "runtime/nn/ops/linear.hpp"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -510,10 +510,8 @@ Matrix Network::input_gradient(Executor& executor, NodeTypeId type, Activations&
     return copy;
   }
   const auto to = copy.view();
-  executor.parallel_for(chunks_of(gradient.rows, copied_rows), [&](std::size_t chunk) {
-    const std::size_t first = chunk * copied_rows;
-    const std::size_t rows = std::min(copied_rows, gradient.rows - first);
-    std::ranges::copy(gradient.slice(first, rows).flat(), to.slice(first, rows).data);
+  for_each_piece(executor, gradient.rows, copied_rows, [&](std::size_t first, std::size_t count) {
+    std::ranges::copy(gradient.slice(first, count).flat(), to.slice(first, count).data);
   });
   return copy;
 }
