@@ -1,4 +1,5 @@
 // The same load between actors: through a proxy, with the messages that read feature rows.
+#include "actors/error.hpp"
 #include "actors/gate.hpp"
 #include "actors/message.hpp"
 #include "runtime/feature/row_request.hpp"
