@@ -51,7 +51,7 @@ ldd "$bundle"/bin/* ${PYTHON:+"$bundle"/python/troupe/*.so} | awk '$2 == "=>" &&
   done
 strip --strip-unneeded "$bundle"/lib/*
 cp bench/gpu_check.sh "$bundle/bench/"
-cp bench/gpu/check.py bench/gpu/speed.json "$bundle/bench/gpu/"
+cp bench/gpu/{check.py,igbh.json,speed.json} "$bundle/bench/gpu/"
 cp bench/peers/common.py bench/peers/gpu_epoch.py "$bundle/bench/peers/"
 cp examples/quickstart.json examples/local.json "$bundle/examples/"
 cp -r examples/data/cora "$bundle/examples/data/"

@@ -3,7 +3,7 @@
 #   bench/gpu_check.sh correct [--device cuda|cuda:N|emulated:1] [--build BUILD] [--out FOLDER] [--work FOLDER]
 #     tests on the device, equal runs, batches of the CPU, ranks, kill and resume, compute-sanitizer: at most 4 minutes
 #   bench/gpu_check.sh speed [the same options]
-#     sampling, gathering, training steps and whole runs on an R-MAT made here, beside the device's limits: at most 8 minutes
+#     sampling, gathering, training steps and whole runs on graphs made here, beside the device's limits: at most 8 minutes
 #   bench/gpu_check.sh large [the same options]
 #     epochs on a graph of 28 M nodes and 404 M edges made here: 45 GB in FOLDER of --work, at most 5 minutes
 # Writes gpu_MODE_DATE.json and .md to FOLDER. Exit code 1: a check failed. What was not run, and what is short

@@ -10,34 +10,22 @@ Prints a line of JSON: medians of all rounds, seeds a second, and their ratio.
 """
 
 import json
+import pathlib
 
 import common
 import model_steps
 
-NODES = {"paper": 269_346, "author": 277_221, "institute": 27, "fos": 713}
-EDGES = {
-    "cites": ("paper", "paper", 3_996_442),
-    "written_by": ("paper", "author", 716_762),
-    "writes": ("author", "paper", 716_762),
-    "topic": ("paper", "fos", 1_050_281),
-    "topic_of": ("fos", "paper", 1_050_281),
-    "affiliated_to": ("author", "institute", 48_521),
-    "employs": ("institute", "author", 48_521),
-}
-COLUMNS, HIDDEN, HEADS, CLASSES = 128, 512, 4, 19
+SHAPE = pathlib.Path(__file__).resolve().parent.parent / "gpu/igbh.json"
+GRAPH = json.loads(SHAPE.read_text())
+NODES = GRAPH["node_types"]
+EDGES = {name: (of["source"], of["destination"]) for name, of in GRAPH["edge_types"].items()}
+COLUMNS, HIDDEN, HEADS, CLASSES = NODES["paper"]["features"], 512, 4, GRAPH["classes"]
 
 
 def make_graph(troupe, scratch):
     if (scratch / "igbh").exists():
         return
-    schema = {
-        "classes": CLASSES,
-        "node_types": {name: {"count": count, "features": COLUMNS, "labels": name == "paper"} for name, count in NODES.items()},
-        "edge_types": {name: {"source": source, "destination": to, "edges": count} for name, (source, to, count) in EDGES.items()},
-        "splits": {"": {"nodes": "paper", "train": 100_000, "val": 10, "test": 10}},
-    }
-    (scratch / "igbh.json").write_text(json.dumps(schema))
-    model_steps.run(troupe, "generate", "heterogeneous", scratch / "igbh-graph", "--schema", scratch / "igbh.json")
+    model_steps.run(troupe, "generate", "heterogeneous", scratch / "igbh-graph", "--schema", SHAPE)
     model_steps.run(troupe, "partition", scratch / "igbh-graph", scratch / "igbh", "--parts", 1)
 
 
@@ -87,7 +75,7 @@ def pyg_net(torch, layers):
             for i, relations in enumerate(self.layers):
                 out = {}
                 for name, conv in relations.items():
-                    source, to, _ = EDGES[name]
+                    source, to = EDGES[name]
                     along = conv((x[source], x[to][: ends[to][2 - i]]), layers[i][name])
                     out[to] = out[to] + along if to in out else along
                 x = {name: rows.relu() if i < 2 else rows for name, rows in out.items()}
