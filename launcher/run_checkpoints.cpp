@@ -1,5 +1,6 @@
 #include "launcher/run_checkpoints.hpp"
 
+#include "launcher/processes/checkpoint_copies.hpp"
 #include "launcher/version.hpp"
 #include "runtime/job/resume.hpp"
 
@@ -55,16 +56,23 @@ Result<std::shared_ptr<const Checkpoint>> find_checkpoint(const CheckpointedJob&
   return std::make_shared<const Checkpoint>(std::move(found->checkpoint));
 }
 
-std::function<Status(const Checkpoint&)> checkpoint_writer(const CheckpointedJob& run,
-                                                           const nn::ParameterLayout& layout,
-                                                           Say written) {
+Result<CheckpointWriter> checkpoint_writer(const CheckpointedJob& run,
+                                           const nn::ParameterLayout& layout, Say written) {
+  const auto dir = checkpoint_dir(run.job);
+  TROUPE_ASSIGN_OR_RETURN(auto copies, CheckpointCopies::open(run.job, dir));
   const auto folder = std::make_shared<CheckpointFolder>(checkpoint_folder(run, layout));
-  return [folder, tell = std::move(written),
-          dir = checkpoint_dir(run.job)](const Checkpoint& checkpoint) -> Status {
+  CheckpointWriter writer = [folder, tell = std::move(written), dir,
+                             copies = std::move(copies)](const Checkpoint& checkpoint) -> Status {
     TROUPE_RETURN_IF_ERROR(folder->write(checkpoint));
-    tell((dir / fmt::format("step-{}", checkpoint.training.global_step)).string());
+    const auto step = checkpoint.training.global_step;
+    tell((dir / fmt::format("step-{}", step)).string());
+    for (const auto& why : copies.bring()) {
+      std::fprintf(stderr, "troupe: checkpoint of step %llu not copied: %s\n",
+                   static_cast<unsigned long long>(step), why.what().c_str());
+    }
     return ok_status();
   };
+  return writer;
 }
 
 void tell_interrupted(const std::string& checkpoint) {

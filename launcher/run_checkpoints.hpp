@@ -29,11 +29,14 @@ Result<std::shared_ptr<const Checkpoint>> find_checkpoint(const CheckpointedJob&
                                                           const nn::ParameterLayout& layout,
                                                           const Say& say);
 
-/// Keeps checkpoints in the job's output folder.
-/// \param written  told the folder of each
-std::function<Status(const Checkpoint&)> checkpoint_writer(const CheckpointedJob& run,
-                                                           const nn::ParameterLayout& layout,
-                                                           Say written);
+using CheckpointWriter = std::function<Status(const Checkpoint&)>;
+
+/// Keeps checkpoints in the job's output folder, and brings them to the hosts that keep copies. A copy that fails is a
+/// line on standard error.
+/// \param written  told the folder of each, before it is copied
+/// \errors those of CheckpointCopies::open()
+Result<CheckpointWriter> checkpoint_writer(const CheckpointedJob& run,
+                                           const nn::ParameterLayout& layout, Say written);
 
 /// Says on standard error how to go on.
 /// \param checkpoint  folder of the last one; empty: there is none

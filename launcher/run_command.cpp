@@ -229,10 +229,14 @@ ExitCode run_cluster(const PreparedRun& prepared, Report& report, const RunArgum
     return print_error(store_watch.error(), ExitCode::data);
   }
   setup.progress = watched_epochs(watch, *std::move(store_watch));
-  setup.write_checkpoint = checkpoint_writer(run, layout, [watch](const std::string& folder) {
+  auto writer = checkpoint_writer(run, layout, [watch](const std::string& folder) {
     const std::lock_guard guard(watch->mutex);
     watch->last_checkpoint = folder;
   });
+  if (!writer) {
+    return print_error(writer.error());
+  }
+  setup.write_checkpoint = *std::move(writer);
   setup.newest_checkpoint = [run, layout]() -> std::shared_ptr<const Checkpoint> {
     auto found = find_checkpoint(run, layout, [](const std::string&) {});
     return found ? *std::move(found) : nullptr;

@@ -47,10 +47,11 @@ Result<std::shared_ptr<SessionWatch>> SessionWatch::begin(const Job& job, bool r
                                                      from ? metrics_point(*from) : MetricsPoint{}));
   std::shared_ptr<SessionWatch> watch(
       new SessionWatch(job, run.origin, std::move(from), std::move(log)));
-  watch->write_ = checkpoint_writer(run, {}, [self = watch.get()](const std::string& folder) {
-    const std::lock_guard guard(self->mutex_);
-    self->last_checkpoint_ = folder;
-  });
+  TROUPE_ASSIGN_OR_RETURN(
+      watch->write_, checkpoint_writer(run, {}, [self = watch.get()](const std::string& folder) {
+        const std::lock_guard guard(self->mutex_);
+        self->last_checkpoint_ = folder;
+      }));
   return watch;
 }
 

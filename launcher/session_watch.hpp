@@ -26,7 +26,7 @@ namespace troupe {
 class SessionWatch {
  public:
   /// Finds the checkpoint of a resumed run and opens the log.
-  /// \errors those of find_checkpoint(), dataset_digest() and MetricsLog
+  /// \errors those of find_checkpoint(), dataset_digest(), MetricsLog and checkpoint_writer()
   static Result<std::shared_ptr<SessionWatch>> begin(const Job& job, bool resume, const Say& print);
 
   /// Null: the run begins at the beginning.

@@ -25,18 +25,24 @@ std::string own_address(int socket, int family) {
   return family == AF_INET6 ? fmt::format("[{}]", text.data()) : std::string(text.data());
 }
 
-}  // namespace
+using AddressList = std::unique_ptr<addrinfo, decltype(&freeaddrinfo)>;
 
-Result<std::string> local_address_towards(const std::string& host) {
+Result<AddressList> addresses_of(const std::string& host, const char* port) {
   addrinfo hints{};
   hints.ai_socktype = SOCK_DGRAM;
   addrinfo* list = nullptr;
-  if (const int problem = getaddrinfo(host.c_str(), "9", &hints, &list); problem != 0) {
+  if (const int problem = getaddrinfo(host.c_str(), port, &hints, &list); problem != 0) {
     return Error(Errc::not_found, fmt::format("{}: {}", host, gai_strerror(problem)));
   }
-  const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> all(list, &freeaddrinfo);
+  return AddressList(list, &freeaddrinfo);
+}
+
+}  // namespace
+
+Result<std::string> local_address_towards(const std::string& host) {
+  TROUPE_ASSIGN_OR_RETURN(const auto list, addresses_of(host, "9"));
   int error = 0;
-  for (const auto* at = list; at != nullptr; at = at->ai_next) {
+  for (const auto* at = list.get(); at != nullptr; at = at->ai_next) {
     const int fd = socket(at->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     if (fd < 0 || connect(fd, at->ai_addr, at->ai_addrlen) != 0) {
       error = errno;
@@ -49,6 +55,22 @@ Result<std::string> local_address_towards(const std::string& host) {
     }
   }
   return Error(Errc::not_found, fmt::format("{}: no way to it: {}", host, std::strerror(error)));
+}
+
+bool is_own_address(const std::string& host) {
+  const auto list = addresses_of(host, "0");
+  for (const auto* at = list ? list->get() : nullptr; at != nullptr; at = at->ai_next) {
+    // A socket can be bound to the host's own addresses alone.
+    const int fd = socket(at->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    const bool own = fd >= 0 && bind(fd, at->ai_addr, at->ai_addrlen) == 0;
+    if (fd >= 0) {
+      close(fd);
+    }
+    if (own) {
+      return true;
+    }
+  }
+  return false;
 }
 
 std::string host_of_address(const std::string& address) {

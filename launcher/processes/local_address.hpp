@@ -12,6 +12,9 @@ namespace troupe {
 /// \errors not_found: `host` has no address, or there is no way to it
 Result<std::string> local_address_towards(const std::string& host);
 
+/// Whether a name or address is one of this host's.
+bool is_own_address(const std::string& host);
+
 /// "HOST" of "HOST:PORT" or "[V6]:PORT", without brackets.
 std::string host_of_address(const std::string& address);
 

@@ -304,7 +304,8 @@ struct CheckpointJob {
   std::uint32_t epochs = 0;  ///< 0: not by epochs
   std::uint64_t steps = 0;
   double seconds = 0;
-  std::uint32_t keep = 2;  ///< newest checkpoints that stay
+  std::uint32_t keep = 2;    ///< newest checkpoints that stay
+  std::uint32_t copies = 1;  ///< hosts that keep them, with that of the director
   /// One written on a CPU may be continued on a GPU, and the other way round: with other bits.
   bool other_device = false;
 };

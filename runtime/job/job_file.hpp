@@ -77,7 +77,6 @@ struct JobKey {
   std::string type;           ///< "integer", "number", "string", "boolean", "list of integers", …
   std::string default_value;  ///< JSON, or "required"
   std::string range;          ///< "1..65536", "\"new\" | \"all\"", …
-  std::string not_built;      ///< values or uses that are refused so far; may be empty
   std::string meaning;
 };
 std::vector<JobKey> job_keys();

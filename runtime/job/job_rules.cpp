@@ -223,6 +223,16 @@ void check_hosts(const Job& job, ProblemList& problems) {
     problems.add({"/cluster/hosts", "the hosts' addresses with launch \"ssh\"",
                   std::to_string(cluster.hosts), "or cluster.host_file"});
   }
+  const auto copies = job.checkpoint.copies;
+  if (copies > 1 && cluster.launch != "ssh") {
+    problems.add({"/checkpoint/copies", fmt::format("1 with launch {}", quoted(cluster.launch)),
+                  std::to_string(copies), "copies go to hosts that are reached by ssh"});
+  } else if (copies > cluster.named.size() + 1) {
+    problems.add(
+        {"/checkpoint/copies",
+         fmt::format("at most {}, this host and those of cluster.hosts", cluster.named.size() + 1),
+         std::to_string(copies), ""});
+  }
 }
 
 void check_cache(const Job& job, ProblemList& problems) {

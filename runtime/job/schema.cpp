@@ -1,14 +1,11 @@
 #include "runtime/job/schema.hpp"
 
-#include "runtime/base/json_text.hpp"
 #include "runtime/job/job_file.hpp"
 #include "runtime/job/schema_rows.hpp"
 
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <fmt/format.h>
-#include <fmt/ranges.h>
 
 namespace troupe {
 namespace {
@@ -92,35 +89,15 @@ std::size_t schema_position(const std::string& named) {
 }
 
 bool is_not_built(const SchemaRow& row, const nlohmann::json& value) {
-  if (row.not_built.lists && value.is_array()) {
-    return true;
-  }
-  if (row.not_built.all_but_default) {
-    return row.fallback.kind != Fallback::Kind::value || value != json_of_text(row.fallback.text);
-  }
   const auto& words = row.not_built.words;
   return std::any_of(words.begin(), words.end(), [&](const auto& word) { return value == word; });
-}
-
-std::string not_built_text(const SchemaRow& row) {
-  if (row.not_built.all_but_default) {
-    return row.fallback.kind == Fallback::Kind::value ? "all but " + row.fallback.text : "all";
-  }
-  if (row.not_built.lists) {
-    return "lists";
-  }
-  std::vector<std::string> quoted;
-  for (const std::string& word : row.not_built.words) {
-    quoted.push_back('"' + word + '"');
-  }
-  return fmt::format("{}", fmt::join(quoted, ", "));
 }
 
 std::vector<JobKey> job_keys() {
   std::vector<JobKey> keys;
   for (const SchemaRow& row : job_schema()) {
-    keys.push_back({row.pointer, type_text(row.rule), row.fallback.text, range_text(row.rule),
-                    not_built_text(row), row.meaning});
+    keys.push_back(
+        {row.pointer, type_text(row.rule), row.fallback.text, range_text(row.rule), row.meaning});
   }
   return keys;
 }

@@ -33,10 +33,8 @@ struct Fallback {
 
 /// Which values of a known key are refused so far.
 struct NotBuilt {
-  std::vector<std::string> words = {};  ///< these
-  bool all_but_default = false;         ///< all others than the default
-  bool lists = false;                   ///< all lists
-  std::string instead = {};             ///< what works
+  std::vector<std::string> words = {};
+  std::string instead = {};  ///< what works
 };
 
 /// A key "*" of a pointer stands for any name: the row is one of every section of its kind.
@@ -74,8 +72,5 @@ std::size_t schema_position(const std::string& pointer);
 /// Whether the value is refused as not built yet.
 /// \requires fits(row.rule, value)
 bool is_not_built(const SchemaRow& row, const nlohmann::json& value);
-
-/// The refused values in words, e.g. "\"hash\", \"metis\""; empty if none.
-std::string not_built_text(const SchemaRow& row);
 
 }  // namespace troupe

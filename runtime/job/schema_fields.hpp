@@ -30,13 +30,6 @@ inline Fallback derived(std::string how) {
   return {Fallback::Kind::derived, std::move(how)};
 }
 
-inline NotBuilt words(std::vector<std::string> refused, std::string instead) {
-  return {std::move(refused), false, false, std::move(instead)};
-}
-inline NotBuilt all_but_default(std::string instead) {
-  return {{}, true, false, std::move(instead)};
-}
-
 /// Puts a value into `job.*Section.*Field` as it is.
 template <auto Section, auto Field>
 void put(const Json& json, Job& job) {

@@ -456,9 +456,13 @@ void add_checkpoint(std::vector<SchemaRow>& rows) {
        "bits of what is learned differ then",
        {},
        put<&Job::checkpoint, &CheckpointJob::other_device>});
-  rows.push_back({"/checkpoint/copies", integer_rule(1, 1024), value("1"),
-                  "hosts that keep a copy where no file system is shared",
-                  all_but_default("1: all simulated hosts share one file system")});
+  rows.push_back({"/checkpoint/copies",
+                  integer_rule(1, 1024),
+                  value("1"),
+                  "hosts that keep the checkpoints where no file system is shared: this one and, "
+                  "with launch \"ssh\", the first others of `cluster.hosts`",
+                  {},
+                  put<&Job::checkpoint, &CheckpointJob::copies>});
 }
 
 void add_single_keys(std::vector<SchemaRow>& rows) {

@@ -67,14 +67,7 @@ class Batches : public ::testing::Test {
   }
   /// Every file below a folder but batches.json, which has the job, by its path.
   std::map<std::string, std::string> arrays_below(const std::string& name) const {
-    std::map<std::string, std::string> files;
-    for (const auto& entry : fs::recursive_directory_iterator(scratch_.path() / name)) {
-      if (entry.path().extension() == ".npy") {
-        files[fs::relative(entry.path(), scratch_.path() / name)] =
-            testing::file_text(entry.path());
-      }
-    }
-    return files;
+    return testing::texts_below(scratch_.path() / name, ".npy");
   }
   /// Every batch's digest, made of its files alone, is the one in batches.json.
   void expect_digests_of_files(const std::string& out, const json& list) const;

@@ -1,11 +1,13 @@
-// `troupe copy` and `cluster.ssh.copy`: hosts that share no folder with the one that starts the run.
+// `troupe copy`, `cluster.ssh.copy` and `checkpoint.copies`: hosts that share no folder with the one that starts the run.
 #include "tests/support/fault_cell.hpp"
+#include "tests/support/file_text.hpp"
 #include "tests/support/folded_cora.hpp"
 #include "tests/support/network_hosts.hpp"
 #include "tests/support/scratch_folder.hpp"
 
 #include <gtest/gtest.h>
 
+#include <csignal>
 #include <filesystem>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -38,7 +40,7 @@ class SshCopy : public ::testing::Test {
   std::string folder() const { return scratch_.path().string(); }
   std::string output() const { return folder() + "/out"; }
   /// \param command  "run" or "copy"
-  void start(const std::string& command, const Words& settings = {}) {
+  void start(const std::string& command, const Words& settings = {}, const Words& flags = {}) {
     auto words = hosts_->at_launcher();
     auto job = testing::fault_job(output(), copy_epochs);
     job[1] = command;
@@ -54,6 +56,7 @@ class SshCopy : public ::testing::Test {
     for (const auto& setting : all) {
       words.insert(words.end(), {"--set", setting});
     }
+    words.insert(words.end(), flags.begin(), flags.end());
     run_.emplace(words, folder(), mark_);
   }
   void copy() {
@@ -73,6 +76,9 @@ class SshCopy : public ::testing::Test {
       }
     }
     return {};
+  }
+  fs::path checkpoints_on(std::size_t host) const {
+    return fs::path(hosts_->own_folder(host, output_folder)) / "checkpoints";
   }
   void expect_refusal(int exit_code, const Words& texts) {
     EXPECT_EQ(run_->wait_for_end(60s), exit_code) << run_->text();
@@ -228,6 +234,67 @@ TEST_F(SshCopy, AnUnreachableHostIsNamed) {
                              NetworkHosts::nobody())});
 
   expect_refusal(4, {std::string(NetworkHosts::nobody()) + ": "});
+}
+
+const Words with_copies{"cluster.ssh.copy=true", "checkpoint.copies=2"};
+
+TEST_F(SshCopy, AHostThatKeepsCheckpointsHasThemAsTheyAreHere) {
+  fs::create_directories(checkpoints_on(0) / "step-99999");  // of an earlier run
+  std::ofstream(checkpoints_on(0) / "step-99999/manifest.json") << "{}";
+  start("run", with_copies);
+
+  ASSERT_EQ(run_->wait_for_end(60s), 0) << run_->text();
+  EXPECT_FALSE(run_->find("not copied")) << run_->text();
+  const auto here = testing::texts_below(output() + "/checkpoints");
+  EXPECT_GE(here.size(), 6U) << "three checkpoints";
+  EXPECT_EQ(testing::texts_below(checkpoints_on(0)), here);
+  EXPECT_FALSE(fs::exists(checkpoints_on(0) / "step-99999"));
+  EXPECT_FALSE(fs::exists(checkpoints_on(1)));
+  EXPECT_EQ(testing::digests_in(output()), testing::undisturbed_digests(copy_epochs));
+}
+
+TEST_F(SshCopy, ARunWhoseHostIsLostContinuesFromACopy) {
+  constexpr int epochs = 16;
+  const Words settings{with_copies[0], with_copies[1], fmt::format("train.epochs={}", epochs)};
+  start("run", settings);
+  const auto two_are_there = [&] {  // so the first one is whole
+    const auto folder = checkpoints_on(0);
+    return fs::exists(folder) && std::distance(fs::directory_iterator(folder), {}) >= 2;
+  };
+  ASSERT_TRUE(run_->wait_until(two_are_there, 60s)) << run_->text();
+  kill(run_->pid(), SIGKILL);
+  ASSERT_TRUE(run_->wait_for_all(30s).empty());
+  fs::remove_all(output());
+  fs::create_directories(output());
+  fs::copy(checkpoints_on(0), output() + "/checkpoints", fs::copy_options::recursive);
+
+  start("run", settings, {"--resume"});
+
+  ASSERT_EQ(run_->wait_for_end(60s), 0) << run_->text();
+  EXPECT_TRUE(run_->find("resuming from ")) << run_->text();
+  EXPECT_EQ(testing::digests_in(output()), testing::undisturbed_digests(epochs));
+}
+
+TEST_F(SshCopy, ACheckpointThatCannotBeCopiedIsNamedAndTheRunContinues) {
+  fs::create_directories(checkpoints_on(0));
+  const auto there = output() + "/checkpoints";
+  ASSERT_EQ(hosts_->on(0, {"mount", "-t", "tmpfs", "-o", "size=8k", "none", there}).exit_code, 0);
+  start("run", with_copies);
+
+  ASSERT_EQ(run_->wait_for_end(60s), 0) << run_->text();
+  const auto line = run_->find("checkpoint of step 10 not copied: ");
+  ASSERT_TRUE(line) << run_->text();
+  EXPECT_NE(line->text.find(NetworkHosts::address(0) + ": "), std::string::npos) << line->text;
+  EXPECT_TRUE(run_->find("No space left on device")) << run_->text();
+  EXPECT_EQ(testing::digests_in(output()), testing::undisturbed_digests(copy_epochs));
+}
+
+TEST_F(SshCopy, AHostThatCannotKeepCheckpointsEndsTheRunAtItsStart) {
+  std::ofstream(checkpoints_on(0)) << "no folder";
+  start("run", with_copies);
+
+  expect_refusal(3, {NetworkHosts::address(0) + ": ", output() + "/checkpoints"});
+  EXPECT_FALSE(run_->find("epoch 1/")) << run_->text();
 }
 
 TEST_F(SshCopy, IsForHostsThatAreReachedBySsh) {

@@ -1,5 +1,6 @@
 // A user program that loses processes, and goes on from its last checkpoint by itself.
 #include "tests/e2e/embed_long_run.hpp"
+#include "tests/support/file_text.hpp"
 #include "tests/support/network_hosts.hpp"
 #include "tests/support/watched_run.hpp"
 
@@ -99,10 +100,16 @@ TEST_F(EmbedRecovery, OnHostsThatShareNoFolder) {
                                     {output("apart"), built() + "/build", folder() + "/there"});
   ASSERT_EQ(hosts.problem(), "");
   auto settings = settings_of(hosts);
-  settings.insert(settings.end(), {"--set", fmt::format("cluster.ssh.env=[\"{}\"]",
-                                                        testing::environment_entry(mark_))});
+  settings.insert(
+      settings.end(),
+      {"--set", fmt::format("cluster.ssh.env=[\"{}\"]", testing::environment_entry(mark_)), "--set",
+       "checkpoint.copies=2"});
 
   expect_recovery("apart", settings, "host 1", hosts.at_launcher());
+
+  const auto checkpoints = testing::texts_below(output("apart") + "/checkpoints");
+  EXPECT_FALSE(checkpoints.empty());
+  EXPECT_EQ(testing::texts_below(hosts.own_folder(0, 0) + "/checkpoints"), checkpoints);
 }
 
 TEST_F(EmbedRecovery, LossesOneAfterAnother) {

@@ -410,10 +410,23 @@ TEST(ParseJob, BasesAreForRgcn) {
             "/model/bases: expected 0 with kind \"graphsage\", found 3; it is for \"rgcn\"\n");
 }
 
-TEST(ParseJob, RefusesWhatIsNotBuiltYetAndSaysWhatWorks) {
-  EXPECT_EQ(problems_with("checkpoint.copies", "2"),
-            "/checkpoint/copies: expected 1: all simulated hosts share one file system, found 2, "
-            "which is not built yet\n");
+TEST(ParseJob, CopiesOfCheckpointsGoToAsManyHostsAsThereAreBySsh) {
+  for (const auto* launch : {"simulate", "local", "slurm", "manual"}) {
+    EXPECT_CONTAINS(
+        problems_of(minimal, {"checkpoint.copies=2", std::string("cluster.launch=") + launch}),
+        std::string("/checkpoint/copies: expected 1 with launch \"") + launch +
+            "\", found 2; copies go to hosts that are reached by ssh\n");
+  }
+  const std::vector<std::string> by_ssh{"cluster.launch=ssh", "cluster.hosts=[\"a\", \"b\"]"};
+  for (const auto copies : {1U, 2U, 3U}) {
+    const auto reading =
+        parse(minimal, {by_ssh[0], by_ssh[1], "checkpoint.copies=" + std::to_string(copies)});
+    EXPECT_EQ(to_string(reading.problems), "");
+    EXPECT_EQ(reading.job.checkpoint.copies, copies);
+  }
+  EXPECT_EQ(problems_of(minimal, {by_ssh[0], by_ssh[1], "checkpoint.copies=4"}),
+            "/checkpoint/copies: expected at most 3, this host and those of cluster.hosts, found "
+            "4\n");
 }
 
 TEST(ParseJob, EpsFollowsTheOptimizerUnlessItIsGiven) {
@@ -448,24 +461,23 @@ TEST(ParseJob, MethodFileNeedsAFile) {
   EXPECT_EQ(problems_of(minimal, {"partition.method=file", "partition.file=parts.npy"}), "");
 }
 
-TEST(ParseJob, AcceptsDefaultsOfWhatIsNotBuiltYet) {
+TEST(ParseJob, AcceptsDefaultsAsValues) {
   EXPECT_EQ(
       problems_of(minimal, {"cluster.heartbeat=1.0", "partition.halo=0", "partition.balance=[]",
                             "features.cache.policy=none", "checkpoint={}"}),
       "");
 }
 
-TEST(ParseJob, EveryWordIsEitherBuiltOrRefused) {
+TEST(ParseJob, EveryWordIsBuilt) {
   for (const JobKey& key : job_keys()) {
     std::string path = key.pointer.substr(1);
     std::replace(path.begin(), path.end(), '/', '.');
     for (auto at = key.range.find('"'); at != std::string::npos && key.type == "string";) {
       const auto end = key.range.find('"', at + 1);
       const std::string word = key.range.substr(at, end - at + 1);
-      const bool refused = key.not_built.find(word) != std::string::npos;
       // CPUs have no other products than float32's: tests/runtime/job/precision_rules_test.cpp.
       const std::string text = problems_of(minimal, {path + "=" + word, "cluster.device=cuda"});
-      EXPECT_EQ(text.find("not built yet") != std::string::npos, refused) << path << "=" << word;
+      EXPECT_EQ(text.find("not built yet"), std::string::npos) << path << "=" << word;
       at = key.range.find('"', end + 1);
     }
   }

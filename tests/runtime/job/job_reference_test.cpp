@@ -20,8 +20,7 @@ std::string cell(const std::string& text, bool code) {
 /// A key as its row in docs/job-file.md.
 std::string row_of(const JobKey& key) {
   return "| `" + key.pointer + "` | " + key.type + " | " + cell(key.default_value, true) + " | " +
-         cell(key.range, false) + " | " + cell(key.meaning, false) + " | " +
-         cell(key.not_built, false) + " |";
+         cell(key.range, false) + " | " + cell(key.meaning, false) + " |";
 }
 
 std::vector<std::string> rows_of_reference() {

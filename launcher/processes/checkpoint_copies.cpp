@@ -1,0 +1,81 @@
+#include "launcher/processes/checkpoint_copies.hpp"
+
+#include "launcher/processes/local_address.hpp"
+
+#include <cmath>
+#include <fmt/format.h>
+#include <future>
+#include <set>
+
+namespace troupe {
+namespace {
+
+/// The job's hosts but this one, each once.
+std::vector<HostSpec> hosts_elsewhere(const ClusterJob& cluster) {
+  std::vector<HostSpec> elsewhere;
+  std::set<std::string> seen;
+  for (const auto& host : cluster.named) {
+    if (seen.insert(host.address).second && !is_own_address(host.address)) {
+      elsewhere.push_back(host);
+    }
+  }
+  return elsewhere;
+}
+
+/// The same on several hosts at a time. \returns the errors, each with its host
+template <class Do>
+std::vector<Error> on_each(const std::vector<RemoteHost>& hosts, const Do& act) {
+  std::vector<std::future<Status>> ends;
+  for (const auto& host : hosts) {
+    ends.push_back(std::async(std::launch::async, [&] { return act(host); }));
+  }
+  std::vector<Error> errors;
+  for (std::size_t i = 0; i < hosts.size(); ++i) {
+    if (const auto end = ends[i].get(); !end) {
+      errors.push_back(Error(end.error()).with(hosts[i].address()));
+    }
+  }
+  return errors;
+}
+
+}  // namespace
+
+Result<CheckpointCopies> CheckpointCopies::open(const Job& job,
+                                                const std::filesystem::path& folder) {
+  CheckpointCopies copies(std::filesystem::absolute(folder).lexically_normal());
+  const std::size_t wanted = job.checkpoint.copies - 1;
+  if (wanted == 0) {
+    return copies;
+  }
+  auto elsewhere = hosts_elsewhere(job.cluster);
+  if (elsewhere.size() < wanted) {
+    return Error(Errc::invalid_argument,
+                 fmt::format("checkpoint.copies: expected at most {}, on this host and on those of "
+                             "cluster.hosts that are others, found {}",
+                             elsewhere.size() + 1, wanted + 1));
+  }
+  elsewhere.resize(wanted);
+  auto ssh = job.cluster.ssh;  // the user's options come first, and count
+  ssh.options.insert(
+      ssh.options.end(),
+      {"-o", fmt::format("ConnectTimeout={:.0f}", std::ceil(job.cluster.join_deadline_s))});
+  for (auto& host : elsewhere) {
+    copies.hosts_.emplace_back(ssh, std::move(host), [] { return false; });
+  }
+  const auto errors = on_each(copies.hosts_, [&](const RemoteHost& host) {
+    return host.make_folders({}, {(copies.folder_ / "step").string()});
+  });
+  if (!errors.empty()) {
+    return errors.front();
+  }
+  return copies;
+}
+
+std::vector<Error> CheckpointCopies::bring() const {
+  return on_each(hosts_, [&](const RemoteHost& host) -> Status {
+    TROUPE_ASSIGN_OR_RETURN([[maybe_unused]] const auto sent, host.mirror(folder_));
+    return ok_status();
+  });
+}
+
+}  // namespace troupe

@@ -1,0 +1,34 @@
+#pragma once
+/// \file checkpoint_copies.hpp
+/// Copies of a run's checkpoints on other hosts, where no file system is shared: `checkpoint.copies`.
+#include "launcher/processes/remote_host.hpp"
+#include "runtime/base/result.hpp"
+#include "runtime/job/job.hpp"
+
+#include <filesystem>
+#include <vector>
+
+namespace troupe {
+
+/// The first hosts of the job that are not this one have the folder of checkpoints as it is here, at the same path, from
+/// one bring() to the next.
+/// Threads: one at a time; bring() blocks on hosts and disks
+class CheckpointCopies {
+ public:
+  /// Finds the hosts, and makes the folder there. None where the job wants no copies.
+  /// \param folder  of the checkpoints here
+  /// A host has `cluster.join_deadline` to answer.
+  /// \errors invalid_argument: the job has fewer such hosts; those of RemoteHost::make_folders(), with the host
+  static Result<CheckpointCopies> open(const Job& job, const std::filesystem::path& folder);
+
+  /// \returns the hosts that could not be made as the folder is here, and why
+  std::vector<Error> bring() const;
+
+ private:
+  explicit CheckpointCopies(std::filesystem::path folder) : folder_(std::move(folder)) {}
+
+  std::filesystem::path folder_;
+  std::vector<RemoteHost> hosts_;
+};
+
+}  // namespace troupe
