@@ -13,10 +13,10 @@ namespace troupe {
 
 namespace {
 
-/// "links cites", "links triple of 237 relations" or "triples of 237 edge types"
+/// "links cites", "links triple of 237 relations" or "links of 237 edge types"
 std::string kind_of_links(const GraphInfo& graph, const SplitInfo::LinkRole& links) {
   if (!links.edge_types.empty()) {
-    return fmt::format("triples of {} edge types", links.edge_types.size());
+    return fmt::format("links of {} edge types", links.edge_types.size());
   }
   const std::string_view type = graph.edge_types[raw(links.edge_type)].name;
   return links.relations == 0 ? fmt::format("links {}", type)

@@ -1,5 +1,6 @@
 #include "runtime/job/plan.hpp"
 
+#include "runtime/base/even_share.hpp"
 #include "runtime/base/id_list.hpp"
 #include "runtime/base/ranked_set.hpp"
 #include "runtime/base/saturating.hpp"
@@ -11,6 +12,7 @@
 #include "runtime/job/reach.hpp"
 #include "runtime/job/walk_rules.hpp"
 #include "runtime/nn/catalog.hpp"
+#include "runtime/sample/seed_split.hpp"
 
 #include <algorithm>
 #include <numeric>
@@ -174,6 +176,25 @@ std::uint64_t count_parameters(const Job& job, const GraphInfo& graph) {
   return model.ok() ? (*model)->num_parameters() : 0;
 }
 
+/// Those of an epoch, as SeedOrder makes them; at most so many where links have several types.
+void count_batches(const Job& job, const Counts& counts, Plan& plan) {
+  const bool drops = job.sample.drop_last;
+  const BatchSizes sizes{job.sample.batch_size, drops ? ShortBatch::dropped : ShortBatch::kept};
+  const auto batches_of = [&](std::uint64_t seeds) {
+    return plus(sizes.batches_of(seeds), drops ? 0 : counts.link_types - 1);
+  };
+  if (job.sample.seed_order != "local") {
+    plan.batches_per_epoch = batches_of(counts.seeds);
+    plan.steps_per_epoch = divide_up(plan.batches_per_epoch, plan.world);
+    return;
+  }
+  for (std::uint32_t rank = 0; rank < plan.world; ++rank) {
+    const auto share = even_share(counts.seeds, plan.world, static_cast<Rank>(rank));
+    plan.batches_per_epoch = plus(plan.batches_per_epoch, batches_of(share.size));
+    plan.steps_per_epoch = std::max(plan.steps_per_epoch, batches_of(share.size));
+  }
+}
+
 }  // namespace
 
 std::uint64_t halo_index_bytes(const GraphInfo& graph) {
@@ -190,10 +211,7 @@ Plan make_plan(const Job& job, const GraphInfo& graph, const GraphFacts& facts) 
   plan.layout = make_layout(job);
   plan.world = job.cluster.world();
   plan.parameters = count_parameters(job, graph);
-  plan.batches_per_epoch =
-      job.sample.drop_last ? counts.seeds / job.sample.batch_size
-                           : divide_up(counts.seeds, job.sample.batch_size) + counts.link_types - 1;
-  plan.steps_per_epoch = divide_up(plan.batches_per_epoch, plan.world);
+  count_batches(job, counts, plan);
   plan.batch =
       batch_cost(job, graph, counts, std::max<std::size_t>(1, plan.layout.evaluators().size()));
   plan.store_bytes = store_bytes(job, graph, counts);

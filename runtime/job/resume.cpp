@@ -162,9 +162,9 @@ Status check_resumable(const std::string& written, const Job& job) {
   }
   return Error(
       Errc::failed_precondition,
-      fmt::format("checkpoint: written by a job that differs in {} values:{}\ntry: the same "
+      fmt::format("checkpoint: written by a job that differs in {} value{}:{}\ntry: the same "
                   "job, or another output folder",
-                  differences.size(), shown));
+                  differences.size(), differences.size() == 1 ? "" : "s", shown));
 }
 
 }  // namespace troupe

@@ -1,6 +1,7 @@
 #include "runtime/job/plan.hpp"
 
 #include "runtime/base/ranked_set.hpp"
+#include "runtime/sample/seed_order.hpp"
 #include "tests/support/expect.hpp"
 
 #include <fmt/format.h>
@@ -45,6 +46,28 @@ TEST(MakePlan, CountsBatchesAndSteps) {
   plan = make_plan(job, cora());
   EXPECT_EQ(plan.batches_per_epoch, 1U);
   EXPECT_EQ(plan.steps_per_epoch, 1U);
+}
+
+TEST(MakePlan, BatchesOfALocalOrderAreThoseOfEachRanksShare) {
+  for (const std::uint64_t batch : {1U, 7U, 32U, 46U, 47U, 70U, 140U, 200U}) {
+    for (const bool drops : {false, true}) {
+      Job job = two_hosts();
+      job.cluster.hosts = 3;  // 47, 47 and 46 of 140 seeds
+      job.sample.batch_size = batch;
+      job.sample.seed_order = "local";
+      job.sample.drop_last = drops;
+      const auto seeds = std::make_shared<SeedList>();
+      seeds->original.resize(140);
+      seeds->global.resize(140);
+      const SeedOrder order(seeds, batch, 1, true, even_split(140, 3),
+                            drops ? ShortBatch::dropped : ShortBatch::kept);
+
+      const Plan plan = make_plan(job, cora());
+
+      EXPECT_EQ(plan.batches_per_epoch, order.num_batches()) << batch << " " << drops;
+      EXPECT_EQ(plan.steps_per_epoch, order.num_steps(3)) << batch << " " << drops;
+    }
+  }
 }
 
 TEST(MakePlan, CountsParameters) {
