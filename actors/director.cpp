@@ -75,6 +75,7 @@ void take_last_state(Self* self) {
                                now.ended = RunEnd{now.conductor->record(), replies.front().state,
                                                   now.conductor->outputs()};
                                carry_out(self, now.checkpoints->finish());
+                               watch_last_write(self);
                              });
 }
 
@@ -133,7 +134,9 @@ caf::behavior behavior(Self* self, DirectorOptions given) {
       [self](const Ref<StopRun>&) {
         auto& now = self->state;
         carry_out(self, now.checkpoints->stop(now.conductor->record()));
+        watch_last_write(self);
       },
+      [self](const Ref<StillWriting>&) { on_still_writing(self); },
       [self](const Ref<ProcessesChanged>&) {
         carry_out(self, self->state.recovery->processes(missing_process(self)));
       },

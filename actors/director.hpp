@@ -62,6 +62,8 @@ struct DirectorOptions {
   std::chrono::milliseconds lost_after{3000};
   /// Without an answer to a command, and without any batch, block or step that a member has done.
   std::chrono::milliseconds step_deadline{600'000};
+  /// After so long a run that is done or to stop says that it waits for its checkpoint.
+  std::chrono::milliseconds quiet_wait{5000};
   std::uint32_t max_rollbacks = max_restarts_in_a_row;
   std::function<void(const std::string&)> say;  ///< a line on what was lost and done; may be empty
   TraceTrack trace = {};

@@ -48,6 +48,22 @@ struct CheckpointStep {
 
 }  // namespace
 
+void watch_last_write(Self* self) {
+  if (!self->state.over) {
+    self->delayed_send(self, self->state.options.quiet_wait, Ref<StillWriting>(StillWriting{}));
+  }
+}
+
+void on_still_writing(Self* self) {
+  const auto& what = self->state.checkpoints->written_now();
+  if (!what) {
+    watch_last_write(self);  // one may follow
+  } else if (!self->state.over) {
+    say(self, fmt::format("waiting until the checkpoint of step {} is written",
+                          what->training.global_step));
+  }
+}
+
 void carry_out(Self* self, const CheckpointManager::Actions& actions) {
   for (const auto& action : actions) {
     if (!self->state.over) {

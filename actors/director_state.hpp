@@ -62,6 +62,11 @@ void failed(Self* self, const Error& why);
 
 // director_checkpoints.cpp
 void carry_out(Self* self, const CheckpointManager::Actions& actions);
+/// To itself: a wait for a checkpoint has lasted so long that it is said.
+struct StillWriting {};
+/// The run is done, or is to stop: a checkpoint that it waits for is said after a while.
+void watch_last_write(Self* self);
+void on_still_writing(Self* self);
 
 // director_members.cpp
 /// To itself, at intervals.

@@ -61,6 +61,8 @@ class CheckpointManager {
 
   /// Where a roll-back goes.
   const std::shared_ptr<const Checkpoint>& last() const { return last_; }
+  /// What is being written. Null: nothing
+  const std::shared_ptr<const Checkpoint>& written_now() const { return written_now_; }
 
   // ---- events; `record` is that of the run as it is now ----
   /// A generation begins: answers to earlier requests are dropped. A run that is to stop does so with

@@ -424,5 +424,63 @@ TEST(Director, StopsWithTheStateThatStoppingAskedFor) {
   caf::anon_send_exit(trainer, caf::exit_reason::kill);
 }
 
+/// A run of five epochs whose writes take until `say` was called, or 10 s. \returns what was said
+std::vector<std::string> said_while_writing(caf::actor_system& system, const caf::actor& trainer,
+                                            CheckpointSchedule schedule,
+                                            std::function<void(const caf::actor&)> then) {
+  std::promise<Result<RunEnd>> promise;
+  std::promise<void> said;
+  const auto said_now = said.get_future().share();
+  std::vector<std::string> lines;
+  DirectorOptions options;
+  options.trainer = [trainer](Rank) { return trainer; };
+  options.start = std::make_shared<const Checkpoint>();
+  options.io = std::make_shared<ComputePool>(1);
+  options.conductor.epochs = 5;
+  options.conductor.train_only = true;
+  options.checkpoints = schedule;
+  options.quiet_wait = 20ms;
+  options.write_checkpoint = [said_now](const Checkpoint&) {
+    said_now.wait_for(10s);
+    return ok_status();
+  };
+  options.say = [&](const std::string& line) {
+    lines.push_back(line);
+    if (lines.size() == 1) {
+      said.set_value();
+    }
+  };
+  options.on_end = [&](Result<RunEnd> end) { promise.set_value(std::move(end)); };
+  const auto director = spawn_director(system, std::move(options));
+  then(director);
+  EXPECT_EQ(promise.get_future().wait_for(20s), std::future_status::ready);
+  caf::anon_send_exit(trainer, caf::exit_reason::kill);
+  return lines;
+}
+
+TEST(Director, SaysWhatARunThatIsDoneWaitsFor) {
+  caf::actor_system_config config;
+  caf::actor_system system(config);
+  Host host;
+
+  const auto lines = said_while_writing(system, system.spawn(mortal_trainer, &host), {.epochs = 5},
+                                        [](const caf::actor&) {});
+
+  EXPECT_EQ(lines, (std::vector<std::string>{"waiting until the checkpoint of step 5 is written"}));
+}
+
+TEST(Director, SaysWhatARunThatIsToStopWaitsFor) {
+  caf::actor_system_config config;
+  caf::actor_system system(config);
+
+  const auto lines = said_while_writing(system, system.spawn(slow_trainer), {.steps = 1},
+                                        [](const caf::actor& director) {
+                                          std::this_thread::sleep_for(50ms);  // it trains
+                                          caf::anon_send(director, Ref<StopRun>(StopRun{}));
+                                        });
+
+  EXPECT_EQ(lines, (std::vector<std::string>{"waiting until the checkpoint of step 5 is written"}));
+}
+
 }  // namespace
 }  // namespace troupe
