@@ -190,6 +190,28 @@ std::optional<Result<RunResult>> run_to_end(Cluster& cluster, RunSetup setup,
   return result;
 }
 
+/// What the run writes beside training, and reads when it goes back to that.
+/// \errors those of checkpoint_writer()
+Status keep_states(const CheckpointedJob& run, const nn::ParameterLayout& layout,
+                   const std::shared_ptr<TrainingWatch>& watch, RunSetup& setup) {
+  TROUPE_ASSIGN_OR_RETURN(setup.write_checkpoint,
+                          checkpoint_writer(run, layout, [watch](const std::string& folder) {
+                            const std::lock_guard guard(watch->mutex);
+                            watch->last_checkpoint = folder;
+                          }));
+  setup.newest_checkpoint = [run, layout]() -> std::shared_ptr<const Checkpoint> {
+    auto found = find_checkpoint(run, layout, [](const std::string&) {});
+    return found ? *std::move(found) : nullptr;
+  };
+  setup.write_tables = [watch, dir = run.job.output](const TableSource& rows) -> Status {
+    TROUPE_ASSIGN_OR_RETURN(auto files, write_table_files(rows, dir));
+    const std::lock_guard guard(watch->mutex);
+    watch->rows = std::move(files);
+    return ok_status();
+  };
+  return ok_status();
+}
+
 ExitCode run_cluster(const PreparedRun& prepared, Report& report, const RunArguments& arguments,
                      const Say& say) {
   const auto& job = prepared.job;
@@ -229,24 +251,9 @@ ExitCode run_cluster(const PreparedRun& prepared, Report& report, const RunArgum
     return print_error(store_watch.error(), ExitCode::data);
   }
   setup.progress = watched_epochs(watch, *std::move(store_watch));
-  auto writer = checkpoint_writer(run, layout, [watch](const std::string& folder) {
-    const std::lock_guard guard(watch->mutex);
-    watch->last_checkpoint = folder;
-  });
-  if (!writer) {
-    return print_error(writer.error());
+  if (const auto kept = keep_states(run, layout, watch, setup); !kept) {
+    return print_error(kept.error());
   }
-  setup.write_checkpoint = *std::move(writer);
-  setup.newest_checkpoint = [run, layout]() -> std::shared_ptr<const Checkpoint> {
-    auto found = find_checkpoint(run, layout, [](const std::string&) {});
-    return found ? *std::move(found) : nullptr;
-  };
-  setup.write_tables = [watch, dir = job.output](const TableSource& rows) -> Status {
-    TROUPE_ASSIGN_OR_RETURN(auto files, write_table_files(rows, dir));
-    const std::lock_guard guard(watch->mutex);
-    watch->rows = std::move(files);
-    return ok_status();
-  };
   auto result = run_to_end(**cluster, std::move(setup), watch, report);
   cluster->reset();
   {

@@ -52,10 +52,10 @@ class ProxiedServer final : public Server {
     const auto actor = actors_.keep(actors_.system().spawn(answers));
     listener_ = value_or_exit(
         TcpListener::open(io_, "127.0.0.1:0", handshake(2), {.tcp = options_of(ucx)},
-                          [this, actor](std::shared_ptr<Link> link, const PeerIdentity&) {
+                          [this, actor](const std::shared_ptr<Link>& link, const PeerIdentity&) {
                             const auto gate = Gate::make(actors_.system(), nullptr, recovering());
                             gate->export_actor(answering, actor);
-                            gate->attach(std::move(link));
+                            gate->attach(link);
                             gates_.push_back(gate);
                           }));
   }

@@ -359,6 +359,30 @@ void check_last_batch(const Job& job, const GraphInfo& graph, ProblemList& probl
   }
 }
 
+void check_train_keys(const Job& job, ProblemList& problems) {
+  const auto good = [&](const char* pointer) { return !problems.has(pointer); };
+  const nn::OptimizerOptions& optimizer = job.train.optimizer;
+  if (good("/train/optimizer/kind") && good("/train/optimizer/momentum") &&
+      optimizer.kind != "sgd" && optimizer.momentum != 0) {
+    problems.add({"/train/optimizer/momentum", fmt::format("0 with kind \"{}\"", optimizer.kind),
+                  fmt::format("{}", optimizer.momentum), "momentum is for \"sgd\""});
+  }
+  if (good("/train/loss") && good("/train/pos_weight") && job.train.loss != "bce_logits" &&
+      job.train.pos_weight != 1) {
+    problems.add({"/train/pos_weight", fmt::format("1 with loss \"{}\"", job.train.loss),
+                  fmt::format("{}", job.train.pos_weight), "pos_weight is for \"bce_logits\""});
+  }
+  if (good("/train/optimizer/kind") && good("/train/optimizer/nesterov") && optimizer.nesterov &&
+      !(optimizer.kind == "sgd" && optimizer.momentum > 0)) {
+    problems.add({"/train/optimizer/nesterov", "false, or kind \"sgd\" with a momentum above 0",
+                  "true", no_hint});
+  }
+  if (good("/train/schedule/kind") && good("/train/schedule/step_epochs") &&
+      good("/train/schedule/factor") && good("/train/schedule/end_lr")) {
+    check_schedule(job.train.schedule, problems);
+  }
+}
+
 }  // namespace
 
 void check_between_keys(const Job& job, ProblemList& problems) {
@@ -400,26 +424,7 @@ void check_between_keys(const Job& job, ProblemList& problems) {
   if (good("/sample/fanout")) {
     check_hops(job, good("/model/layers"), problems);
   }
-  const nn::OptimizerOptions& optimizer = job.train.optimizer;
-  if (good("/train/optimizer/kind") && good("/train/optimizer/momentum") &&
-      optimizer.kind != "sgd" && optimizer.momentum != 0) {
-    problems.add({"/train/optimizer/momentum", fmt::format("0 with kind \"{}\"", optimizer.kind),
-                  fmt::format("{}", optimizer.momentum), "momentum is for \"sgd\""});
-  }
-  if (good("/train/loss") && good("/train/pos_weight") && job.train.loss != "bce_logits" &&
-      job.train.pos_weight != 1) {
-    problems.add({"/train/pos_weight", fmt::format("1 with loss \"{}\"", job.train.loss),
-                  fmt::format("{}", job.train.pos_weight), "pos_weight is for \"bce_logits\""});
-  }
-  if (good("/train/optimizer/kind") && good("/train/optimizer/nesterov") && optimizer.nesterov &&
-      !(optimizer.kind == "sgd" && optimizer.momentum > 0)) {
-    problems.add({"/train/optimizer/nesterov", "false, or kind \"sgd\" with a momentum above 0",
-                  "true", no_hint});
-  }
-  if (good("/train/schedule/kind") && good("/train/schedule/step_epochs") &&
-      good("/train/schedule/factor") && good("/train/schedule/end_lr")) {
-    check_schedule(job.train.schedule, problems);
-  }
+  check_train_keys(job, problems);
   check_model_keys(job, problems);
   if (auto problem = precision_problem(job); problem && good("/cluster/device")) {
     problems.add(*std::move(problem));

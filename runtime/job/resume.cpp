@@ -54,7 +54,7 @@ bool may_differ(std::string_view pointer, const Json& now, bool placed) {
   return by_place || more_epochs;
 }
 
-struct WrittenJob {
+struct WrittenJob {  // NOLINT(bugprone-exception-escape): of JSON when it is moved
   std::uint64_t world = 0;
   std::vector<std::vector<PartId>> near;  ///< as parts_of_ranks(), where place matters
   Json complete;  ///< with the defaults of keys that the writer did not know

@@ -173,32 +173,7 @@ void add_sample(std::vector<SchemaRow>& rows) {
        [](const Json& v, Job& job) { job.sample.cache_bytes = *parse_bytes(v); }});
 }
 
-void add_features(std::vector<SchemaRow>& rows) {
-  rows.push_back(
-      {"/features/collect",
-       boolean_rule(),
-       value("true"),
-       "false: batches have no features and labels; for user programs and `troupe batches`",
-       {},
-       put<&Job::features, &FeaturesJob::collect>});
-  rows.push_back(
-      {"/features/columns",
-       {.type = ValueType::text_list, .max_items = 1024},
-       value("[]"),
-       "named columns that batches have, as they are stored: \"nodes-TYPE/NAME\" or "
-       "\"edges-TYPE/NAME\"",
-       {},
-       [](const Json& v, Job& job) { job.features.columns = v.get<std::vector<std::string>>(); }});
-  rows.push_back({"/features/normalize",
-                  choice_rule({"none", "row", "column"}),
-                  value("\"none\""),
-                  "rows x / max(sum, 1), or columns (x - mean) / max(sd, 1e-6) over all nodes",
-                  {},
-                  [](const Json& v, Job& job) {
-                    job.features.normalize = v == "row"      ? Normalize::row
-                                             : v == "column" ? Normalize::column
-                                                             : Normalize::none;
-                  }});
+void add_cache(std::vector<SchemaRow>& rows) {
   rows.push_back(cache_policy_row(cache_policies()));
   rows.push_back({"/features/cache/budget",
                   bytes_rule(0, std::uint64_t{1} << 40),
@@ -245,6 +220,35 @@ void add_features(std::vector<SchemaRow>& rows) {
        "(docs/gpu.md)",
        {},
        [](const Json& v, Job& job) { job.features.device_budget = parse_device_budget(v); }});
+}
+
+void add_features(std::vector<SchemaRow>& rows) {
+  rows.push_back(
+      {"/features/collect",
+       boolean_rule(),
+       value("true"),
+       "false: batches have no features and labels; for user programs and `troupe batches`",
+       {},
+       put<&Job::features, &FeaturesJob::collect>});
+  rows.push_back(
+      {"/features/columns",
+       {.type = ValueType::text_list, .max_items = 1024},
+       value("[]"),
+       "named columns that batches have, as they are stored: \"nodes-TYPE/NAME\" or "
+       "\"edges-TYPE/NAME\"",
+       {},
+       [](const Json& v, Job& job) { job.features.columns = v.get<std::vector<std::string>>(); }});
+  rows.push_back({"/features/normalize",
+                  choice_rule({"none", "row", "column"}),
+                  value("\"none\""),
+                  "rows x / max(sum, 1), or columns (x - mean) / max(sd, 1e-6) over all nodes",
+                  {},
+                  [](const Json& v, Job& job) {
+                    job.features.normalize = v == "row"      ? Normalize::row
+                                             : v == "column" ? Normalize::column
+                                                             : Normalize::none;
+                  }});
+  add_cache(rows);
 }
 
 void add_optimizer(std::vector<SchemaRow>& rows) {
@@ -355,13 +359,7 @@ std::vector<std::string> loss_names() {
   return names;
 }
 
-void add_train(std::vector<SchemaRow>& rows) {
-  rows.push_back({"/train/epochs",
-                  integer_rule(1, 1000000),
-                  value("1"),
-                  "passes over the training seeds",
-                  {},
-                  put<&Job::train, &TrainJob::epochs>});
+void add_loss(std::vector<SchemaRow>& rows) {
   rows.push_back(
       {"/train/loss",
        choice_rule(loss_names()),
@@ -396,6 +394,16 @@ void add_train(std::vector<SchemaRow>& rows) {
        "with `bce_logits`: what the loss of a positive target counts; all labels have the same",
        {},
        put<&Job::train, &TrainJob::pos_weight>});
+}
+
+void add_train(std::vector<SchemaRow>& rows) {
+  rows.push_back({"/train/epochs",
+                  integer_rule(1, 1000000),
+                  value("1"),
+                  "passes over the training seeds",
+                  {},
+                  put<&Job::train, &TrainJob::epochs>});
+  add_loss(rows);
   add_optimizer(rows);
   rows.push_back({"/train/clip",
                   number_rule({.low = 0, .high = 1e9, .open_low = true}),
