@@ -5,6 +5,7 @@
 #include "launcher/epoch_time.hpp"
 #include "launcher/prepare_store.hpp"
 #include "launcher/print_error.hpp"
+#include "launcher/processes/checkpoint_copies.hpp"
 #include "launcher/read_job.hpp"
 #include "runtime/base/free_memory.hpp"
 #include "runtime/base/saturating.hpp"
@@ -20,6 +21,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <optional>
 
 namespace troupe {
@@ -221,6 +223,14 @@ Result<std::string> check_devices(Job job, const GraphInfo& graph, const GraphFa
   return text;
 }
 
+std::string names_of_hosts(const std::vector<HostSpec>& hosts) {
+  std::vector<std::string> names;
+  for (const auto& host : hosts) {
+    names.push_back(host.address);
+  }
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
 }  // namespace
 
 ExitCode check_command(const CheckArguments& arguments) {
@@ -260,6 +270,10 @@ ExitCode check_command(const CheckArguments& arguments) {
   if (!facts) {
     return data_error(facts.error());
   }
+  const auto keepers = hosts_of_copies(*job);
+  if (!keepers) {
+    return print_error(keepers.error());
+  }
   auto plan = make_plan(*job, *graph, *facts);
   const auto devices = own ? std::string() : check_devices(*job, *graph, *facts, plan);
   fmt::print("{}{}", to_string(plan, *job), devices ? *devices : std::string());
@@ -279,6 +293,9 @@ ExitCode check_command(const CheckArguments& arguments) {
   }
   if (const auto found = decided_text(job->cluster.device, gpu::find_devices()); !found.empty()) {
     fmt::print("{}\n", found);
+  }
+  if (!keepers->empty()) {
+    fmt::print("checkpoints: kept here and on {}\n", names_of_hosts(*keepers));
   }
   if (const auto warning = plain_links_warning(job->cluster); !warning.empty()) {
     fmt::print("\n{}\n", warning);

@@ -4,6 +4,7 @@
 #include "launcher/early_checks.hpp"
 #include "launcher/end_at_signal.hpp"
 #include "launcher/print_error.hpp"
+#include "launcher/processes/checkpoint_copies.hpp"
 #include "launcher/processes/slurm_allocation.hpp"
 #include "launcher/read_job.hpp"
 #include "runtime/base/files.hpp"
@@ -88,6 +89,9 @@ ExitCode prepare_run_on_hosts(const RunArguments& arguments, const Say& say,
   }
   const EndAtSignal end_at_signal;
   auto known = check_host_names(job->cluster);
+  if (const auto keepers = hosts_of_copies(*job); known && !keepers) {
+    known = keepers.error();
+  }
   if (known && trainer == JobTrainer::built_in) {
     known = check_precision(*job);
     known = known ? check_reduce(*job) : known;

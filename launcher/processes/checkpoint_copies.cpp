@@ -10,18 +10,6 @@
 namespace troupe {
 namespace {
 
-/// The job's hosts but this one, each once.
-std::vector<HostSpec> hosts_elsewhere(const ClusterJob& cluster) {
-  std::vector<HostSpec> elsewhere;
-  std::set<std::string> seen;
-  for (const auto& host : cluster.named) {
-    if (seen.insert(host.address).second && !is_own_address(host.address)) {
-      elsewhere.push_back(host);
-    }
-  }
-  return elsewhere;
-}
-
 /// The same on several hosts at a time. \returns the errors, each with its host
 template <class Do>
 std::vector<Error> on_each(const std::vector<RemoteHost>& hosts, const Do& act) {
@@ -40,14 +28,18 @@ std::vector<Error> on_each(const std::vector<RemoteHost>& hosts, const Do& act) 
 
 }  // namespace
 
-Result<CheckpointCopies> CheckpointCopies::open(const Job& job,
-                                                const std::filesystem::path& folder) {
-  CheckpointCopies copies(std::filesystem::absolute(folder).lexically_normal());
+Result<std::vector<HostSpec>> hosts_of_copies(const Job& job) {
   const std::size_t wanted = job.checkpoint.copies - 1;
+  std::vector<HostSpec> elsewhere;
   if (wanted == 0) {
-    return copies;
+    return elsewhere;
   }
-  auto elsewhere = hosts_elsewhere(job.cluster);
+  std::set<std::string> seen;
+  for (const auto& host : job.cluster.named) {
+    if (seen.insert(host.address).second && !is_own_address(host.address)) {
+      elsewhere.push_back(host);
+    }
+  }
   if (elsewhere.size() < wanted) {
     return Error(Errc::invalid_argument,
                  fmt::format("checkpoint.copies: expected at most {}, on this host and on those of "
@@ -55,11 +47,18 @@ Result<CheckpointCopies> CheckpointCopies::open(const Job& job,
                              elsewhere.size() + 1, wanted + 1));
   }
   elsewhere.resize(wanted);
+  return elsewhere;
+}
+
+Result<CheckpointCopies> CheckpointCopies::open(const Job& job,
+                                                const std::filesystem::path& folder) {
+  CheckpointCopies copies(std::filesystem::absolute(folder).lexically_normal());
+  TROUPE_ASSIGN_OR_RETURN(auto hosts, hosts_of_copies(job));
   auto ssh = job.cluster.ssh;  // the user's options come first, and count
   ssh.options.insert(
       ssh.options.end(),
       {"-o", fmt::format("ConnectTimeout={:.0f}", std::ceil(job.cluster.join_deadline_s))});
-  for (auto& host : elsewhere) {
+  for (auto& host : hosts) {
     copies.hosts_.emplace_back(ssh, std::move(host), [] { return false; });
   }
   const auto errors = on_each(copies.hosts_, [&](const RemoteHost& host) {

@@ -10,15 +10,19 @@
 
 namespace troupe {
 
-/// The first hosts of the job that are not this one have the folder of checkpoints as it is here, at the same path, from
+/// The hosts beside this one that are to keep checkpoints: the first of the job's that are not this one, each once.
+/// \errors invalid_argument: the job has fewer than it wants
+Result<std::vector<HostSpec>> hosts_of_copies(const Job& job);
+
+/// The hosts_of_copies() have the folder of checkpoints as it is here, at the same path, from
 /// one bring() to the next.
 /// Threads: one at a time; bring() blocks on hosts and disks
 class CheckpointCopies {
  public:
-  /// Finds the hosts, and makes the folder there. None where the job wants no copies.
+  /// Makes the folder there.
   /// \param folder  of the checkpoints here
   /// A host has `cluster.join_deadline` to answer.
-  /// \errors invalid_argument: the job has fewer such hosts; those of RemoteHost::make_folders(), with the host
+  /// \errors those of hosts_of_copies(); those of RemoteHost::make_folders(), with the host
   static Result<CheckpointCopies> open(const Job& job, const std::filesystem::path& folder);
 
   /// \returns the hosts that could not be made as the folder is here, and why

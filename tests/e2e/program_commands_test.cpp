@@ -32,6 +32,18 @@ TEST_F(Program, CheckPrintsThePlanAndWithFullTheJobAndWritesNothing) {
   EXPECT_NE(full.out.find("not measured"), std::string::npos) << full.out;
 }
 
+TEST_F(Program, CheckNamesTheHostsThatKeepCheckpoints) {
+  const auto check = troupe({"check", example("quickstart.json"), "--measure", "0", "--set",
+                             "output=" + output(), "--set", "cluster.launch=ssh", "--set",
+                             R"(cluster.hosts=["127.0.0.1", "192.0.2.7", "192.0.2.8"])", "--set",
+                             "checkpoint.copies=3"});
+
+  ASSERT_EQ(check.exit_code, 0) << check.err;
+  EXPECT_NE(check.out.find("\ncheckpoints: kept here and on 192.0.2.7, 192.0.2.8\n"),
+            std::string::npos)
+      << check.out;
+}
+
 TEST_F(Program, CheckPrintsWhatADeviceHolds) {
   const auto check = [&](const std::string& device, const std::string& budget) {
     return troupe({"check", example("quickstart.json"), "--measure", "0", "--set",

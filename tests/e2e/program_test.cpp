@@ -302,6 +302,13 @@ TEST_F(Program, WhatIsCheapIsCheckedBeforeDataAreImported) {
          {"run", "--set", "cluster.launch=ssh", "--set",
           R"(cluster.hosts=["127.0.0.1", "no-such-host.invalid"])"},
          "can resolve, found no-such-host.invalid;");
+  for (const auto* command : {"run", "check"}) {
+    expect(2,
+           {command, "--set", "cluster.launch=ssh", "--set",
+            R"(cluster.hosts=["127.0.0.1", "localhost"])", "--set", "checkpoint.copies=2"},
+           "checkpoint.copies: expected at most 1, on this host and on those of cluster.hosts that "
+           "are others, found 2");
+  }
 }
 
 TEST_F(Program, MorePartsThanNodesAreRefused) {
