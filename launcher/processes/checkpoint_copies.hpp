@@ -14,18 +14,16 @@ namespace troupe {
 /// \errors invalid_argument: the job has fewer than it wants
 Result<std::vector<HostSpec>> hosts_of_copies(const Job& job);
 
-/// The hosts_of_copies() have the folder of checkpoints as it is here, at the same path, from
-/// one bring() to the next.
+/// Keeps the folder of checkpoints on the hosts_of_copies() as it is here, at the same path.
 /// Threads: one at a time; bring() blocks on hosts and disks
 class CheckpointCopies {
  public:
-  /// Makes the folder there.
+  /// Makes the folder there. A host has `cluster.join_deadline` to answer.
   /// \param folder  of the checkpoints here
-  /// A host has `cluster.join_deadline` to answer.
   /// \errors those of hosts_of_copies(); those of RemoteHost::make_folders(), with the host
   static Result<CheckpointCopies> open(const Job& job, const std::filesystem::path& folder);
 
-  /// \returns the hosts that could not be made as the folder is here, and why
+  /// Brings what is new. \returns why hosts could not get it, each error with its host
   std::vector<Error> bring() const;
 
  private:
