@@ -223,12 +223,30 @@ Result<std::string> check_devices(Job job, const GraphInfo& graph, const GraphFa
   return text;
 }
 
+const std::string time_of_program =
+    "time per epoch: that of a program of your own (`troupe run JOB -- PROGRAM`), which the job's "
+    "batches are for\n";
+
 std::string names_of_hosts(const std::vector<HostSpec>& hosts) {
   std::vector<std::string> names;
   for (const auto& host : hosts) {
     names.push_back(host.address);
   }
   return fmt::format("{}", fmt::join(names, ", "));
+}
+
+/// Which device was chosen, where checkpoints are kept, which links are plain: what there is to say of that.
+/// \param keepers  hosts_of_copies()
+void print_cluster_notes(const ClusterJob& cluster, const std::vector<HostSpec>& keepers) {
+  if (const auto found = decided_text(cluster.device, gpu::find_devices()); !found.empty()) {
+    fmt::print("{}\n", found);
+  }
+  if (!keepers.empty()) {
+    fmt::print("checkpoints: kept here and on {}\n", names_of_hosts(keepers));
+  }
+  if (const auto warning = plain_links_warning(cluster); !warning.empty()) {
+    fmt::print("\n{}\n", warning);
+  }
 }
 
 }  // namespace
@@ -284,22 +302,9 @@ ExitCode check_command(const CheckArguments& arguments) {
   Job here = *job;
   here.cluster.launch = "simulate";
   const auto bytes_here = make_plan(here, *graph, *facts).process_bytes;
-  if (own) {
-    fmt::print(
-        "time per epoch: that of a program of your own (`troupe run JOB -- PROGRAM`), which the "
-        "job's batches are for\n");
-  } else {
-    fmt::print("{}", time_text({*job, *borrowed, plan, bytes_here}, arguments.measure));
-  }
-  if (const auto found = decided_text(job->cluster.device, gpu::find_devices()); !found.empty()) {
-    fmt::print("{}\n", found);
-  }
-  if (!keepers->empty()) {
-    fmt::print("checkpoints: kept here and on {}\n", names_of_hosts(*keepers));
-  }
-  if (const auto warning = plain_links_warning(job->cluster); !warning.empty()) {
-    fmt::print("\n{}\n", warning);
-  }
+  fmt::print("{}", own ? time_of_program
+                       : time_text({*job, *borrowed, plan, bytes_here}, arguments.measure));
+  print_cluster_notes(job->cluster, *keepers);
   if (arguments.full) {
     fmt::print("\n{}\n", job->json);
   }
