@@ -23,6 +23,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <optional>
+#include <ranges>
 
 namespace troupe {
 namespace {
@@ -227,14 +228,6 @@ const std::string time_of_program =
     "time per epoch: that of a program of your own (`troupe run JOB -- PROGRAM`), which the job's "
     "batches are for\n";
 
-std::string names_of_hosts(const std::vector<HostSpec>& hosts) {
-  std::vector<std::string> names;
-  for (const auto& host : hosts) {
-    names.push_back(host.address);
-  }
-  return fmt::format("{}", fmt::join(names, ", "));
-}
-
 /// Which device was chosen, where checkpoints are kept, which links are plain: what there is to say of that.
 /// \param keepers  hosts_of_copies()
 void print_cluster_notes(const ClusterJob& cluster, const std::vector<HostSpec>& keepers) {
@@ -242,7 +235,8 @@ void print_cluster_notes(const ClusterJob& cluster, const std::vector<HostSpec>&
     fmt::print("{}\n", found);
   }
   if (!keepers.empty()) {
-    fmt::print("checkpoints: kept here and on {}\n", names_of_hosts(keepers));
+    fmt::print("checkpoints: kept here and on {}\n",
+               fmt::join(keepers | std::views::transform(&HostSpec::address), ", "));
   }
   if (const auto warning = plain_links_warning(cluster); !warning.empty()) {
     fmt::print("\n{}\n", warning);

@@ -119,10 +119,7 @@ SeedShares shares_of(const LinkList& links, const ClusterPlan& plan) {
   const auto near = parts_of_ranks(plan.layout);
   return links.groups().empty()
              ? local_split(owners, near)
-             : local_split_of_groups(
-                   links.groups(), owners, near,
-                   {.size = sample.batch_size,
-                    .last = sample.drop_last ? ShortBatch::dropped : ShortBatch::kept});
+             : local_split_of_groups(links.groups(), owners, near, batch_sizes(sample));
 }
 
 /// Of the seeds or links of a role; of those to rank among all nodes a batch is what a product takes: what the job says of them is said of those to train on.

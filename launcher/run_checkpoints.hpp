@@ -33,7 +33,7 @@ using CheckpointWriter = std::function<Status(const Checkpoint&)>;
 
 /// Keeps checkpoints in the job's output folder, and brings them to the hosts that keep copies. A copy that fails is a
 /// line on standard error.
-/// \param written  told the folder of each, before it is copied
+/// \param written  gets the folder of each before it is copied
 /// \errors those of CheckpointCopies::open()
 Result<CheckpointWriter> checkpoint_writer(const CheckpointedJob& run,
                                            const nn::ParameterLayout& layout, Say written);

@@ -4,25 +4,23 @@
 
 #include <cmath>
 #include <fmt/format.h>
-#include <future>
 #include <set>
 
 namespace troupe {
 namespace {
 
-/// The same on several hosts at a time. \returns the errors, each with its host
+/// \returns the errors, each with its host
 template <class Do>
-std::vector<Error> on_each(const std::vector<RemoteHost>& hosts, const Do& act) {
-  std::vector<std::future<Status>> ends;
-  for (const auto& host : hosts) {
-    ends.push_back(std::async(std::launch::async, [&] { return act(host); }));
-  }
+std::vector<Error> errors_of(const std::vector<RemoteHost>& hosts, const Do& act) {
   std::vector<Error> errors;
-  for (std::size_t i = 0; i < hosts.size(); ++i) {
-    if (const auto end = ends[i].get(); !end) {
-      errors.push_back(Error(end.error()).with(hosts[i].address()));
-    }
-  }
+  on_hosts(
+      hosts.size(), [&](std::size_t host) { return act(hosts[host]); },
+      [&](std::size_t host, const Status& end) {
+        if (!end) {
+          errors.push_back(Error(end.error()).with(hosts[host].address()));
+        }
+        return true;
+      });
   return errors;
 }
 
@@ -61,7 +59,7 @@ Result<CheckpointCopies> CheckpointCopies::open(const Job& job,
   for (auto& host : hosts) {
     copies.hosts_.emplace_back(ssh, std::move(host), [] { return false; });
   }
-  const auto errors = on_each(copies.hosts_, [&](const RemoteHost& host) {
+  const auto errors = errors_of(copies.hosts_, [&](const RemoteHost& host) {
     return host.make_folders({}, {(copies.folder_ / "step").string()});
   });
   if (!errors.empty()) {
@@ -71,7 +69,7 @@ Result<CheckpointCopies> CheckpointCopies::open(const Job& job,
 }
 
 std::vector<Error> CheckpointCopies::bring() const {
-  return on_each(hosts_, [&](const RemoteHost& host) -> Status {
+  return errors_of(hosts_, [&](const RemoteHost& host) -> Status {
     TROUPE_ASSIGN_OR_RETURN([[maybe_unused]] const auto sent, host.mirror(folder_));
     return ok_status();
   });

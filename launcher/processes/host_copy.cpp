@@ -6,16 +6,12 @@
 #include "runtime/graph/store_layout.hpp"
 #include "runtime/job/host_files.hpp"
 
-#include <algorithm>
 #include <fmt/format.h>
-#include <future>
 
 namespace troupe {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr std::size_t hosts_at_once = 8;
 
 /// Where a path of the command line of a host's processes lies there.
 std::string path_there(const std::string& path, const std::string& folder) {
@@ -114,21 +110,15 @@ Status copy_to_hosts(const Job& job, const PartitionedStore& store, const CopySo
     return copy_to(RemoteHost(job.cluster.ssh, named[host], stop), plan);
   };
   Status first = ok_status();
-  for (std::size_t begin = 0; begin < named.size() && first; begin += hosts_at_once) {
-    std::vector<std::future<Result<HostCopy>>> copies;
-    for (auto host = begin; host < std::min(named.size(), begin + hosts_at_once); ++host) {
-      copies.push_back(std::async(std::launch::async, copy, host));
+  on_hosts(named.size(), copy, [&](std::size_t host, const Result<HostCopy>& copied) {
+    const auto& address = named[host].address;
+    if (copied) {
+      say(fmt::format("{}: {}", address, to_string(*copied)));
+    } else if (first) {
+      first = Error(copied.error()).with(address);
     }
-    for (std::size_t i = 0; i < copies.size(); ++i) {
-      const auto& address = named[begin + i].address;
-      const auto copied = copies[i].get();
-      if (copied) {
-        say(fmt::format("{}: {}", address, to_string(*copied)));
-      } else if (first) {
-        first = Error(copied.error()).with(address);
-      }
-    }
-  }
+    return first.ok();
+  });
   return first;
 }
 

@@ -18,6 +18,8 @@ namespace fs = std::filesystem;
 /// Rsync gives up on a host that says nothing for so long, in seconds: reading one large file to
 /// compare it takes a while.
 constexpr const char* longest_silence = "300";
+/// Files are what they name, whatever their times.
+const std::vector<std::string> by_content{"--checksum", "--copy-links", "--executability"};
 /// Of a copy that failed without a reason.
 constexpr int most_repeats = 3;
 
@@ -77,7 +79,7 @@ Status RemoteHost::make_folders(const std::string& working_folder,
 }
 
 Result<SentFiles> RemoteHost::send(const fs::path& file, const std::string& to) const {
-  return send({"--checksum", "--copy-links", "--executability"}, {"--", file.string(), at(to)}, {});
+  return send(by_content, {"--", file.string(), at(to)}, {});
 }
 
 Result<SentFiles> RemoteHost::send(const std::vector<std::string>& files) const {
@@ -85,8 +87,8 @@ Result<SentFiles> RemoteHost::send(const std::vector<std::string>& files) const 
   for (const auto& file : files) {
     list += file + '\0';
   }
-  return send({"--checksum", "--copy-links", "--executability"},
-              {"--from0", "--files-from=-", "--no-implied-dirs", "--", "/", at("/")}, list);
+  return send(by_content, {"--from0", "--files-from=-", "--no-implied-dirs", "--", "/", at("/")},
+              list);
 }
 
 Result<SentFiles> RemoteHost::mirror(const fs::path& folder) const {

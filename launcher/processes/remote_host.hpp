@@ -10,8 +10,10 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <future>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 namespace troupe {
@@ -64,5 +66,23 @@ class RemoteHost {
   HostSpec spec_;
   std::function<bool()> stop_;
 };
+
+/// Calls `act(host)` for the hosts 0 … count-1, eight at a time on threads of their own, and `then(host, result)` here, in
+/// their order.
+/// \param then  returns false: no more hosts than those under way
+template <class Act, class Then>
+void on_hosts(std::size_t count, const Act& act, const Then& then) {
+  constexpr std::size_t at_once = 8;
+  bool more = true;
+  for (std::size_t begin = 0; begin < count && more; begin += at_once) {
+    std::vector<std::future<std::invoke_result_t<Act, std::size_t>>> ends;
+    for (auto host = begin; host < count && host < begin + at_once; ++host) {
+      ends.push_back(std::async(std::launch::async, act, host));
+    }
+    for (std::size_t i = 0; i < ends.size(); ++i) {
+      more = then(begin + i, ends[i].get()) && more;
+    }
+  }
+}
 
 }  // namespace troupe

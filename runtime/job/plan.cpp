@@ -10,9 +10,9 @@
 #include "runtime/job/link_rules.hpp"
 #include "runtime/job/memory_plan.hpp"
 #include "runtime/job/reach.hpp"
+#include "runtime/job/sample_options.hpp"
 #include "runtime/job/walk_rules.hpp"
 #include "runtime/nn/catalog.hpp"
-#include "runtime/sample/seed_split.hpp"
 
 #include <algorithm>
 #include <numeric>
@@ -178,10 +178,10 @@ std::uint64_t count_parameters(const Job& job, const GraphInfo& graph) {
 
 /// Those of an epoch, as SeedOrder makes them; at most so many where links have several types.
 void count_batches(const Job& job, const Counts& counts, Plan& plan) {
-  const bool drops = job.sample.drop_last;
-  const BatchSizes sizes{job.sample.batch_size, drops ? ShortBatch::dropped : ShortBatch::kept};
+  const BatchSizes sizes = batch_sizes(job.sample);
+  const auto short_ones = sizes.last == ShortBatch::kept ? counts.link_types - 1 : 0;
   const auto batches_of = [&](std::uint64_t seeds) {
-    return plus(sizes.batches_of(seeds), drops ? 0 : counts.link_types - 1);
+    return plus(sizes.batches_of(seeds), short_ones);
   };
   if (job.sample.seed_order != "local") {
     plan.batches_per_epoch = batches_of(counts.seeds);

@@ -55,4 +55,9 @@ SampleOptions sample_options(const Job& job, const GraphInfo& graph) {
   return options;
 }
 
+BatchSizes batch_sizes(const SampleJob& sample) {
+  return {.size = sample.batch_size,
+          .last = sample.drop_last ? ShortBatch::dropped : ShortBatch::kept};
+}
+
 }  // namespace troupe

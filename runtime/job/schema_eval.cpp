@@ -64,17 +64,18 @@ void add_files(std::vector<SchemaRow>& rows) {
       {{"val", "/eval/negatives/val", "/eval/candidates/val"},
        {"test", "/eval/negatives/test", "/eval/candidates/test"}}};
   for (const auto& key : keys) {
-    rows.push_back({key.negatives,
-                    {.type = ValueType::texts, .min_items = 1, .max_items = most_listed_types},
-                    absent(),
-                    fmt::format("`link`: file of the false links that the {} links are told from, "
-                                "integers [n, 2]; relative to the job file; of links of several "
-                                "edge types a list, one for each",
-                                key.role),
-                    {},
-                    [role = key.role](const Json& v, Job& job) {
-                      job.eval.negative_files[role] = files_of(v);
-                    }});
+    rows.push_back(
+        {key.negatives,
+         {.type = ValueType::texts, .min_items = 1, .max_items = most_listed_types},
+         absent(),
+         fmt::format("`link`: file of false links, against which the {} links are scored, "
+                     "integers [n, 2]; relative to the job file; of links of several "
+                     "edge types a list, one for each",
+                     key.role),
+         {},
+         [role = key.role](const Json& v, Job& job) {
+           job.eval.negative_files[role] = files_of(v);
+         }});
   }
   for (const auto& key : keys) {
     rows.push_back(

@@ -381,7 +381,7 @@ void add_links(std::vector<SchemaRow>& rows) {
   rows.push_back({"/cluster/step_deadline",
                   number_rule({.low = 1, .high = 1e7}),
                   value("600"),
-                  "seconds that a run may take without a step, batch or block done by whoever is "
+                  "seconds that a run may take without a step, batch or block of an actor that was "
                   "asked for one",
                   {},
                   put<&Job::cluster, &ClusterJob::step_deadline_s>});

@@ -134,16 +134,15 @@ void add_walks(std::vector<SchemaRow>& rows) {
 
 std::vector<SchemaRow> task_rows() {
   std::vector<SchemaRow> rows;
-  rows.push_back(
-      {"/task/kind",
-       choice_rule({"node", "link", "edge", "unsupervised", "walk", "knowledge"}),
-       value("\"node\""),
-       "classes or targets of nodes; `link`: edges of the split against drawn ones, "
-       "`edge`: their labels; `unsupervised`: as `link` with all edges of a type, and rows of all "
-       "nodes at the end; `walk`: random walks begin at nodes, in the place of sampled hops; "
-       "`knowledge`: triples of entities and relations to complete",
-       {},
-       put<&Job::task, &TaskJob::kind>});
+  rows.push_back({"/task/kind",
+                  choice_rule({"node", "link", "edge", "unsupervised", "walk", "knowledge"}),
+                  value("\"node\""),
+                  "classes or targets of nodes; `link`: edges of the split against drawn ones, "
+                  "`edge`: their labels; `unsupervised`: as `link`, with all edges of a type; "
+                  "`walk`: random walks; "
+                  "`knowledge`: triples of entities and relations to complete",
+                  {},
+                  put<&Job::task, &TaskJob::kind>});
   rows.push_back(
       {"/task/positives",
        choice_rule({"edges", "walks"}),

@@ -1,4 +1,5 @@
 // Keys of the job file that come from tables of kinds, with kinds that are in no table.
+#include "runtime/job/problems.hpp"
 #include "runtime/job/schema_rows.hpp"
 #include "tests/support/expect.hpp"
 
@@ -72,6 +73,10 @@ TEST(SchemaKinds, AMadeUpCachePolicyIsAChoiceAndRefusedOnlyUntilItIsBuilt) {
 
   EXPECT_FALSE(is_not_built(row, nlohmann::json("none")));
   EXPECT_TRUE(is_not_built(row, nlohmann::json("planned")));
+  const auto refused = not_built_problem(row, nlohmann::json("planned"));
+  EXPECT_EQ(to_string(std::span(&refused, 1)),
+            "/features/cache/policy: expected \"none\", found \"planned\", which is not built "
+            "yet\n");
   Job job;
   row.apply(nlohmann::json("none"), job);
   EXPECT_EQ(job.features.cache_policy, "none");
