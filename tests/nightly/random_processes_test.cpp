@@ -48,6 +48,8 @@ class RandomProcesses : public ::testing::Test {
   /// Until it is done, from the last checkpoint where there is one.
   int completed(std::vector<std::string> words, int exit_code);
   void expect_same(const std::string& found, const std::string& expected) const;
+  /// Of the model of the undisturbed run, in another layout.
+  void expect_same_predictions(const Settings& layout);
   std::uint32_t run_all();
 
   const testing::ScratchFolder scratch_;
@@ -57,6 +59,7 @@ class RandomProcesses : public ::testing::Test {
   std::string out_;
   std::string job_;
   std::string said_;
+  std::uint32_t predicted_ = 0;  ///< models that could
 };
 
 int RandomProcesses::disturbed(const std::vector<std::string>& words) {
@@ -106,6 +109,31 @@ void RandomProcesses::expect_same(const std::string& found, const std::string& e
   EXPECT_EQ(scores(found), scores(expected)) << said_;
 }
 
+void RandomProcesses::expect_same_predictions(const Settings& layout) {
+  const std::vector<std::vector<std::string>> asked{
+      {"--nodes", "all"}, {"--nodes", "all", "--embeddings"}, {"--links", "test"}};
+  const auto& what = asked[drawn_.below(static_cast<std::uint32_t>(asked.size()))];
+  const auto predict = [&](const Settings& in, const std::string& to) {
+    auto words = command(out_ + "/one", in);
+    words[1] = "predict";
+    words.insert(words.end(), what.begin(), what.end());
+    words.insert(words.end(), {"--model", out_ + "/one/model.safetensors", "--out", out_ + to});
+    return testing::run_process(words, scratch_.path().string());
+  };
+  const auto one = predict(picked_.alone, "/predicted_one");
+  const auto other = predict(layout, "/predicted_other");
+  EXPECT_EQ(other.exit_code, one.exit_code)
+      << said_ << fmt::format("\npredict {}\n", fmt::join(what, " ")) << one.err << other.err;
+  if (one.exit_code == 0 && other.exit_code == 0) {
+    ++predicted_;
+    EXPECT_TRUE(testing::texts_below(out_ + "/predicted_other") ==
+                testing::texts_below(out_ + "/predicted_one"))
+        << said_ << fmt::format("\npredict {}", fmt::join(what, " "));
+  } else {
+    EXPECT_EQ(one.exit_code, 2) << said_ << "\n" << one.err;
+  }
+}
+
 /// \returns the jobs that were disturbed
 std::uint32_t RandomProcesses::run_all() {
   std::uint32_t ran = 0;
@@ -120,6 +148,7 @@ std::uint32_t RandomProcesses::run_all() {
     layout.emplace_back("cluster.launch=local");
     layout.push_back(testing::RandomJobs::checkpoints_of(drawn_));
     layout.push_back(testing::RandomJobs::replicas_of(picked_, drawn_));
+    layout.push_back(fmt::format("checkpoint.keep={}", 1 + drawn_.below(3)));
     said_ += fmt::format("\n{}", fmt::join(layout, " "));
     const auto words = command(out_ + "/two", layout);
     const auto code = disturbed(words);
@@ -127,6 +156,7 @@ std::uint32_t RandomProcesses::run_all() {
       continue;
     }
     expect_same(out_ + "/two", out_ + "/one");
+    expect_same_predictions(layout);
     ++ran;
   }
   return ran;
@@ -134,7 +164,7 @@ std::uint32_t RandomProcesses::run_all() {
 
 TEST_F(RandomProcesses, HaveTheResultsMetricsAndScoresOfTheUndisturbedRun) {
   const auto ran = run_all();
-  std::printf("%u of %u jobs were disturbed\n", ran, jobs);
+  std::printf("%u of %u jobs were disturbed, the models of %u predicted\n", ran, jobs, predicted_);
   EXPECT_GE(ran, jobs / 4) << "the settings of others do not go together";
 }
 

@@ -318,7 +318,8 @@ RandomJobs::Outcome RandomJobs::run(std::uint32_t number, std::string& why) cons
   const Settings recovery{
       checkpoints, replicas,
       drawn.one_of({"cluster.device=cpu", "cluster.device=cpu", "cluster.device=emulated:1"})};
-  const auto with_losses = together(layout_of(picked, drawn), recovery);
+  const auto place = drawn.once_in(3) ? picked.elsewhere : layout_of(picked, drawn);
+  const auto with_losses = together(place, recovery);
   Losses losses(std::move(drawn_losses));
   const auto disturbed = run_of(
       prepared(text, together(job, with_losses)),

@@ -141,7 +141,10 @@ std::optional<Result<std::string>> results_of_program(std::optional<PreparedJob>
 
 RandomJobs::Outcome RandomJobs::run_program(std::uint32_t number, std::string& why) const {
   Drawn drawn(number);
-  const auto picked = pick(drawn);
+  auto picked = pick(drawn);
+  if (drawn.once_in(6)) {
+    picked.job.emplace_back("features.collect=false");
+  }
   const auto results = [&](const Settings& layout, SessionSetup setup = {},
                            const Victim* victim = nullptr) {
     return results_of_program(prepared(picked.text, together(picked.job, layout), JobTrainer::own),
@@ -180,9 +183,10 @@ RandomJobs::Outcome RandomJobs::run_program(std::uint32_t number, std::string& w
     }
   }
   // One actor is killed. A program that ends with it continues from its last checkpoint, or from the beginning.
-  const auto victim = draw_victim(drawn, picked.ranks);
-  const auto layout =
-      together(layout_of(picked, drawn), {replicas_of(picked, drawn), checkpoints_of(drawn)});
+  const bool elsewhere = drawn.once_in(3);
+  const auto victim = draw_victim(drawn, elsewhere ? 2 * picked.ranks : picked.ranks);
+  const auto place = elsewhere ? picked.elsewhere : layout_of(picked, drawn);
+  const auto layout = together(place, {replicas_of(picked, drawn), checkpoints_of(drawn)});
   KeptCheckpoints before(scratch_.path() / fmt::format("lost-{}", number));
   SessionSetup losing;
   before.keep_by(losing);

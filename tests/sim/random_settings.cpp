@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -283,6 +284,84 @@ void draw_training(Drawn& drawn) {
   drawn.maybe(6, "digest", {"ids"});
 }
 
+/// How the nodes get to parts.
+void draw_partition(Drawn& drawn) {
+  const auto method =
+      drawn.one_of({"random", "hash", "range", "ldg", "fennel", "metis", "multilevel", "hotness"});
+  drawn.add({"partition.method=" + method});
+  const bool cuts = method == "metis" || method == "multilevel";
+  if (cuts) {
+    drawn.add({drawn.one_of(
+        {"partition.objective=cut", "partition.objective=volume", "partition.recursive=true"})});
+    drawn.maybe(3, "partition.tries", {"1", "3"});
+  }
+  if (method == "ldg" || method == "fennel") {
+    drawn.maybe(3, "partition.passes", {"1", "5"});
+  }
+  if (cuts || method == "ldg" || method == "fennel") {
+    drawn.maybe(3, "partition.imbalance", {"1.5"});
+    drawn.maybe(4, "partition.balance", {R"(["edges"])", R"(["train", "val"])"});
+  }
+  drawn.maybe(4, "partition.order", {"original", "hotness"});
+  drawn.maybe(4, "partition.seed", {"5"});
+}
+
+/// What one process of a listed placement has: numbers of parts and ranks.
+struct Listed {
+  std::set<std::uint32_t> parts, maps, ranks, samples_for;
+};
+
+std::string line_of(const Listed& process, std::uint32_t host) {
+  std::string line = fmt::format("host={}", host);
+  const std::pair<const char*, const std::set<std::uint32_t>&> lists[] = {
+      {"parts", process.parts},
+      {"maps", process.maps},
+      {"ranks", process.ranks},
+      {"samples_for", process.samples_for}};
+  for (const auto& [key, numbers] : lists) {
+    line += numbers.empty() ? "" : fmt::format(" {}={}", key, fmt::join(numbers, ","));
+  }
+  return line;
+}
+
+/// Processes that a user lists: parts at one or two of them, ranks anywhere, some of which others sample for.
+void draw_listed(Drawn& drawn, std::uint32_t ranks) {
+  const auto parts = 1 + drawn.below(5);
+  const auto hosts = 1 + drawn.below(3);
+  std::vector<Listed> processes(hosts + drawn.below(3));
+  const auto any = [&]() -> Listed& {
+    return processes[drawn.below(static_cast<std::uint32_t>(processes.size()))];
+  };
+  for (std::uint32_t part = 0; part < parts; ++part) {
+    any().parts.insert(part);
+    if (drawn.once_in(4)) {
+      any().parts.insert(part);
+    }
+    if (drawn.once_in(4)) {
+      any().maps.insert(part);
+    }
+  }
+  for (std::uint32_t rank = 0; rank < ranks; ++rank) {
+    auto& trainer = any();
+    trainer.ranks.insert(rank);
+    auto& sampler = any();
+    if (&sampler != &trainer && drawn.once_in(2)) {
+      sampler.samples_for.insert(rank);
+    }
+  }
+  std::vector<std::string> lines;
+  std::uint32_t host = 0;
+  for (const auto& process : processes) {
+    if (process.parts.size() + process.ranks.size() + process.samples_for.size() > 0) {
+      lines.push_back(fmt::format("\"{}\"", line_of(process, host)));
+    }
+    host = (host + 1) % hosts;
+  }
+  drawn.add({fmt::format("cluster.hosts={}", hosts), "cluster.trainers_per_host=1",
+             fmt::format("partition.parts={}", parts),
+             fmt::format("cluster.processes=[{}]", fmt::join(lines, ", "))});
+}
+
 }  // namespace
 
 void Drawn::set(std::string_view key, std::initializer_list<const char*> choices) {
@@ -349,29 +428,6 @@ Settings draw_job(Drawn& drawn, GraphOf graph, const FilesOfJobs& files) {
   return drawn.take();
 }
 
-/// How the nodes get to parts.
-void draw_partition(Drawn& drawn) {
-  const auto method =
-      drawn.one_of({"random", "hash", "range", "ldg", "fennel", "metis", "multilevel", "hotness"});
-  drawn.set("partition.parts", {"1", "2", "3", "5"});
-  drawn.add({"partition.method=" + method});
-  const bool cuts = method == "metis" || method == "multilevel";
-  if (cuts) {
-    drawn.add({drawn.one_of(
-        {"partition.objective=cut", "partition.objective=volume", "partition.recursive=true"})});
-    drawn.maybe(3, "partition.tries", {"1", "3"});
-  }
-  if (method == "ldg" || method == "fennel") {
-    drawn.maybe(3, "partition.passes", {"1", "5"});
-  }
-  if (cuts || method == "ldg" || method == "fennel") {
-    drawn.maybe(3, "partition.imbalance", {"1.5"});
-    drawn.maybe(4, "partition.balance", {R"(["edges"])", R"(["train", "val"])"});
-  }
-  drawn.maybe(4, "partition.order", {"original", "hotness"});
-  drawn.maybe(4, "partition.seed", {"5"});
-}
-
 Settings draw_place(Drawn& drawn, std::uint32_t ranks) {
   std::uint32_t per_host = drawn.once_in(3) ? ranks : 1;
   if (ranks == 4 && drawn.once_in(2)) {
@@ -379,6 +435,7 @@ Settings draw_place(Drawn& drawn, std::uint32_t ranks) {
   }
   drawn.add({fmt::format("cluster.hosts={}", ranks / per_host),
              fmt::format("cluster.trainers_per_host={}", per_host)});
+  drawn.set("partition.parts", {"1", "2", "3", "5"});
   draw_partition(drawn);
   return drawn.take();
 }
@@ -421,9 +478,11 @@ Settings draw_devices(Drawn& drawn) {
 }
 
 Settings draw_placement(Drawn& drawn, std::uint32_t ranks) {
-  const auto placement = drawn.one_of({"worker", "server_client"});
+  const auto placement = drawn.one_of({"worker", "server_client", "explicit"});
   drawn.add({"cluster.placement=" + placement});
-  if (placement == "server_client") {
+  if (placement == "explicit") {
+    draw_listed(drawn, ranks);
+  } else if (placement == "server_client") {
     const auto servers = drawn.once_in(2) ? 1U : 3U;
     drawn.add({fmt::format("cluster.servers={}", servers)});
     if (drawn.once_in(3)) {
