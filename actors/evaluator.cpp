@@ -94,9 +94,10 @@ void store_outputs(Evaluator* self) {
   }
   for (const auto& [key, rows] : outputs) {
     // Where there is another replica its host computes and stores the same: it is not waited for.
-    const bool replicated = state.host->replicated;
+    const auto& holders = state.host->holders[raw(key.first)];
+    const bool replicated = holders->actors.size() > 1;
     state.holders->request_nearest<net::Done>(
-        state.host->holders[raw(key.first)], !replicated,
+        holders, !replicated,
         Ref<StoreTensor>(StoreTensor{state.inference->tensor(), key.second, rows}),
         [self, turn = state.inference->turn(), replicated](const Result<Ref<net::Done>>& stored) {
           if (!is_current(self, turn)) {
@@ -441,10 +442,12 @@ caf::behavior evaluator(Evaluator* self, std::shared_ptr<const HostContext> host
 }  // namespace
 
 InferenceHost inference_host(const std::shared_ptr<const HostContext>& host, bool traced) {
+  auto held = host->parts;
+  std::erase_if(held, [&](const auto& part) { return host->mapped.contains(part.first); });
   return {host->process,
           host->graph,
           host->book,
-          host->parts,
+          std::move(held),
           [host](PartId part) { return host->scores(part); },
           host->host,
           traced};

@@ -37,8 +37,8 @@ struct HostContext {
   /// With replicated topology the neighbour lists of all other parts.
   std::map<PartId, std::shared_ptr<const Part>> lists;
   std::vector<std::shared_ptr<const Replicas>> holders;  ///< [parts]
-  bool replicated = false;                               ///< every part has more than one holder
   std::set<PartId> replicas;                             ///< of `parts`, those scored elsewhere
+  std::set<PartId> mapped;                               ///< of `parts`, those only held elsewhere
   /// Of the job: what a request that came over a link without options of its own means.
   std::shared_ptr<const SampleOptions> sample;
   std::shared_ptr<const CollectOptions> collect;

@@ -64,7 +64,6 @@ ClusterProcess::ClusterProcess(ProcessId id, std::shared_ptr<const ClusterPlan> 
   context_->request_deadline =
       seconds_as<milliseconds>(cluster.request_deadline_s + cluster.recovery_deadline_s) +
       grace * 2;
-  context_->replicated = plan_->layout.servers_of(PartId{0}).size() > 1;
 }
 
 Status ClusterProcess::load(const PartitionedStore& store) {
@@ -87,6 +86,9 @@ Status ClusterProcess::load(const PartitionedStore& store) {
     }
     if (plan_->layout.servers_of(part).front() != id_) {
       context_->replicas.insert(part);
+    }
+    if (!std::ranges::binary_search(plan().serves, part)) {
+      context_->mapped.insert(part);
     }
   }
   const bool samples = !plan().ranks.empty() || !plan().samples_for.empty();

@@ -67,9 +67,15 @@ class EvaluatorTest : public ::testing::Test {
   }
 
   static std::shared_ptr<const Replicas> only(const ScriptedActor& holder) {
+    return nearest_first({&holder});
+  }
+  static std::shared_ptr<const Replicas> nearest_first(
+      const std::vector<const ScriptedActor*>& holders) {
     Replicas part;
     part.what = "a part";
-    part.actors.emplace_back([actor = holder.handle()] { return actor; });
+    for (const auto* holder : holders) {
+      part.actors.emplace_back([actor = holder->handle()] { return actor; });
+    }
     part.recovery_deadline = 1s;
     return std::make_shared<const Replicas>(std::move(part));
   }
@@ -535,7 +541,7 @@ TEST_F(EvaluatorTest, OutputsThatAHolderDoesNotKeepFailTheLayer) {
 }
 
 TEST_F(EvaluatorTest, WithReplicasOutputsThatALostHolderDoesNotKeepAreNotWaitedFor) {
-  host_->replicated = true;
+  host_->holders[0] = nearest_first({&holder_0_, &holder_1_});
   start();
   const auto asked = ask(1, 0);
   give_parameters();
@@ -602,7 +608,8 @@ TEST_F(EvaluatorTest, ScoresAreOfTheSeedsOnThisHost) {
 TEST_F(EvaluatorTest, ScoresOfAReplicaAreLeftToItsOtherHost) {
   host_->parts[PartId{1}] = cut_.parts[1];
   host_->replicas = {PartId{1}};
-  host_->replicated = true;
+  host_->holders[0] = nearest_first({&holder_0_, &holder_1_});
+  host_->holders[1] = nearest_first({&holder_1_, &holder_0_});
   start();
   for (std::uint32_t layer = 0; layer < 2; ++layer) {
     ask(1, layer);
@@ -617,6 +624,36 @@ TEST_F(EvaluatorTest, ScoresOfAReplicaAreLeftToItsOtherHost) {
   ASSERT_OK_AND_ASSIGN(const auto result, scores("test"));
 
   EXPECT_EQ(result->positions, (std::vector<std::uint64_t>{1, 2}));
+}
+
+TEST_F(EvaluatorTest, NodesOfAPartThatIsOnlyReadHereAreInferredByItsHolders) {
+  host_->parts[PartId{1}] = cut_.parts[1];
+  host_->replicas = {PartId{1}};
+  host_->mapped = {PartId{1}};
+  start();
+
+  const auto asked = ask(1, 0);
+  give_parameters();
+  finish_layer(0);
+
+  ASSERT_OK_AND_ASSIGN(const auto result, director_.answer_to<net::InferResult>(asked));
+  EXPECT_EQ(result->nodes, 3U) << "of part 0 alone";
+  EXPECT_EQ(holder_1_.waiting(), 0U);
+}
+
+TEST_F(EvaluatorTest, OutputsOfAPartWithoutReplicasAreWaitedForBesideOthersThatHaveThem) {
+  host_->parts[PartId{1}] = cut_.parts[1];
+  host_->holders[0] = nearest_first({&holder_0_, &holder_1_});
+  start();
+  const auto asked = ask(1, 0);
+  give_parameters();
+  finish_layer(0);
+
+  holder_1_.fail(holder_1_.take<StoreTensor>(), Error(Errc::invalid_argument, "expected 4 rows"));
+  system_.run();
+
+  EXPECT_ERROR(director_.answer_to<net::InferResult>(asked), Errc::invalid_argument,
+               "exact inference on host 0: expected 4 rows");
 }
 
 TEST_F(EvaluatorTest, ANewRoundTakesTheScoresOfTheOldOneAway) {
