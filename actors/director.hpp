@@ -55,8 +55,8 @@ struct DirectorOptions {
   /// `io`. A holder that is lost takes all back; another failure ends the run. Empty: they are not written.
   std::function<Status(std::uint64_t step)> write_tables = {};
   /// The newest checkpoint on disk, null if there is none, for a run whose holders have lost learned rows.
-  /// Blocks; called on `io`.
-  std::function<std::shared_ptr<const Checkpoint>()> newest_checkpoint = {};
+  /// Blocks; called on `io`. An error ends the run.
+  std::function<Result<std::shared_ptr<const Checkpoint>>()> newest_checkpoint = {};
 
   std::chrono::milliseconds heartbeat{1000};
   std::chrono::milliseconds lost_after{3000};

@@ -120,14 +120,20 @@ void fall_back(Self* self, const Error& why) {
   if (std::exchange(state.falls_back, true)) {
     return;
   }
-  const auto find = [newest = state.options.newest_checkpoint] {
-    return newest ? newest() : std::shared_ptr<const Checkpoint>();
+  using Found = Result<std::shared_ptr<const Checkpoint>>;
+  const auto find = [newest = state.options.newest_checkpoint]() -> Found {
+    return newest ? newest() : Found(nullptr);
   };
-  offload(self, *state.options.io, find, [self, why](std::shared_ptr<const Checkpoint> found) {
+  offload(self, *state.options.io, find, [self, why](Found found) {
     auto& now = self->state;
     now.falls_back = false;
+    if (!found) {
+      // From the start, the run would take the checkpoints that it cannot read now for later ones, and remove them.
+      return end(self,
+                 std::move(found).error().with("going back to a checkpoint after: " + why.what()));
+    }
     now.load_tables = true;
-    now.checkpoints->fall_back(std::move(found));
+    now.checkpoints->fall_back(*std::move(found));
     carry_out(self, now.recovery->failed(why));
   });
 }

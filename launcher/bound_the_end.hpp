@@ -10,6 +10,8 @@ namespace troupe {
 
 /// What a process of a run has for its end, once it knows how it goes.
 constexpr std::chrono::seconds time_to_end{3};
+/// What a director has to end all others, some of which may not answer, and to write what it knows.
+constexpr std::chrono::seconds time_to_stop{10};
 
 /// Ends this process should it still be there after `time`.
 /// \param line  printed to standard error before; empty: none

@@ -23,8 +23,8 @@ struct RunSetup {
   std::shared_ptr<const Checkpoint> resume = nullptr;  ///< null: from the beginning
   /// Keeps a checkpoint; may block. Empty: none are kept.
   std::function<Status(const Checkpoint&)> write_checkpoint = {};
-  /// The newest that was kept; null: none. May block. Empty: none are kept.
-  std::function<std::shared_ptr<const Checkpoint>()> newest_checkpoint = {};
+  /// The newest that was kept; null: none. May block; an error ends the run. Empty: none are kept.
+  std::function<Result<std::shared_ptr<const Checkpoint>>()> newest_checkpoint = {};
   /// Keeps the learned rows that the run ends with, those of the best epoch; may block. Empty: they are not.
   std::function<Status(const TableSource&)> write_tables = {};
   /// Learned rows to begin with, for an InferenceTask; null: as tables start.

@@ -1,13 +1,13 @@
 #pragma once
 /// \file end_at_signal.hpp
-/// SIGINT and SIGTERM where there is nothing to finish first; for runs see end_or_signal.hpp.
+/// SIGINT, SIGTERM and SIGHUP where there is nothing to finish first; for runs see end_or_signal.hpp.
 #include <thread>
 
 namespace troupe {
 
-/// While it lives, SIGINT and SIGTERM end the process at once with ExitCode::interrupted; directories
+/// While it lives, stop_signals() end the process at once with ExitCode::interrupted; directories
 /// under construction are removed.
-/// \requires both signals are blocked in all threads, and stay so
+/// \requires the signals are blocked in all threads, and stay so
 class EndAtSignal {
  public:
   EndAtSignal();

@@ -1,6 +1,6 @@
 #pragma once
 /// \file end_or_signal.hpp
-/// Waiting for the end of a run or for SIGINT or SIGTERM, whichever comes first.
+/// Waiting for the end of a run or for SIGINT, SIGTERM or SIGHUP, whichever comes first.
 #include <chrono>
 #include <cstdint>
 #include <mutex>
@@ -14,17 +14,22 @@
 
 namespace troupe {
 
+/// SIGINT, SIGTERM and, but for a program that is to ignore it (nohup), SIGHUP: its terminal is gone.
 inline sigset_t stop_signals() {
   sigset_t set;
   sigemptyset(&set);
   sigaddset(&set, SIGINT);
   sigaddset(&set, SIGTERM);
+  struct sigaction hangup {};
+  if (sigaction(SIGHUP, nullptr, &hangup) == 0 && hangup.sa_handler != SIG_IGN) {
+    sigaddset(&set, SIGHUP);
+  }
   return set;
 }
 
 /// \tparam Outcome  how the run ended
 /// Threads:  end() on any, the others on one
-/// \requires both signals are blocked in all threads
+/// \requires the signals are blocked in all threads
 template <class Outcome>
 class EndOrSignal {
  public:

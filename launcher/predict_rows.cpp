@@ -122,7 +122,7 @@ Result<RunResult> infer_on_hosts(const PreparedRun& run, ClusterHooks hooks, Run
   if (!result) {
     cluster->stop();
     end->wait_stopped(longest_stop);
-    bound_the_end(time_to_end, ExitCode::interrupted);
+    bound_the_end(time_to_stop, ExitCode::interrupted);
     result = Error(Errc::cancelled, "interrupted");
   }
   cluster->finish();

@@ -70,11 +70,11 @@ ExitCode prepare_run(const JobArguments& arguments, const Say& say, std::optiona
 
 ExitCode prepare_with_hosts(const JobArguments& arguments, const Say& say,
                             std::optional<PreparedRun>& run) {
+  const EndAtSignal end_at_signal;  // the job may be read with the help of scontrol
   auto job = read_job_for_run(arguments);
   if (!job) {
     return ExitCode::usage;
   }
-  const EndAtSignal end_at_signal;
   if (const auto known = check_host_names(job->cluster); !known) {
     return print_error(known.error(), ExitCode::usage);
   }
@@ -83,11 +83,11 @@ ExitCode prepare_with_hosts(const JobArguments& arguments, const Say& say,
 
 ExitCode prepare_run_on_hosts(const RunArguments& arguments, const Say& say,
                               std::optional<PreparedRun>& run, JobTrainer trainer) {
+  const EndAtSignal end_at_signal;  // the job may be read with the help of scontrol
   auto job = read_job_for_run(arguments.job);
   if (!job) {
     return ExitCode::usage;
   }
-  const EndAtSignal end_at_signal;
   auto known = check_host_names(job->cluster);
   if (const auto keepers = hosts_of_copies(*job); known && !keepers) {
     known = keepers.error();

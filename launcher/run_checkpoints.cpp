@@ -56,32 +56,41 @@ Result<std::shared_ptr<const Checkpoint>> find_checkpoint(const CheckpointedJob&
   return std::make_shared<const Checkpoint>(std::move(found->checkpoint));
 }
 
-Result<CheckpointWriter> checkpoint_writer(const CheckpointedJob& run,
+std::string folder_of_checkpoint(const Job& job, std::uint64_t step) {
+  return (checkpoint_dir(job) / fmt::format("step-{}", step)).string();
+}
+
+Result<CheckpointKeeper> checkpoint_keeper(const CheckpointedJob& run,
                                            const nn::ParameterLayout& layout, Say written) {
-  const auto dir = checkpoint_dir(run.job);
-  TROUPE_ASSIGN_OR_RETURN(auto copies, CheckpointCopies::open(run.job, dir));
+  TROUPE_ASSIGN_OR_RETURN(auto opened, CheckpointCopies::open(run.job, checkpoint_dir(run.job)));
+  const auto copies = std::make_shared<CheckpointCopies>(std::move(opened));
   const auto folder = std::make_shared<CheckpointFolder>(checkpoint_folder(run, layout));
-  CheckpointWriter writer = [folder, tell = std::move(written), dir,
-                             copies = std::move(copies)](const Checkpoint& checkpoint) -> Status {
+  CheckpointKeeper keeper;
+  keeper.write = [folder, copies, tell = std::move(written),
+                  job = run.job](const Checkpoint& checkpoint) -> Status {
+    const auto cuts = copies->cuts();
     TROUPE_RETURN_IF_ERROR(folder->write(checkpoint));
     const auto step = checkpoint.training.global_step;
-    tell((dir / fmt::format("step-{}", step)).string());
-    for (const auto& why : copies.bring()) {
+    tell(folder_of_checkpoint(job, step));
+    for (const auto& why : copies->bring(cuts)) {
       std::fprintf(stderr, "troupe: checkpoint of step %llu not copied: %s\n",
                    static_cast<unsigned long long>(step), why.what().c_str());
     }
     return ok_status();
   };
-  return writer;
+  keeper.cut_copying = [copies] { copies->cut(); };
+  return keeper;
+}
+
+std::string interrupted_text(const std::string& checkpoint) {
+  return checkpoint.empty()
+             ? "troupe: interrupted; there is no checkpoint to go on from"
+             : fmt::format("troupe: interrupted; go on from {} with the same command and --resume",
+                           checkpoint);
 }
 
 void tell_interrupted(const std::string& checkpoint) {
-  if (checkpoint.empty()) {
-    std::fprintf(stderr, "troupe: interrupted; there is no checkpoint to go on from\n");
-  } else {
-    std::fprintf(stderr, "troupe: interrupted; go on from %s with the same command and --resume\n",
-                 checkpoint.c_str());
-  }
+  std::fprintf(stderr, "%s\n", interrupted_text(checkpoint).c_str());
 }
 
 }  // namespace troupe

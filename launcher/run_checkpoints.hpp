@@ -29,17 +29,25 @@ Result<std::shared_ptr<const Checkpoint>> find_checkpoint(const CheckpointedJob&
                                                           const nn::ParameterLayout& layout,
                                                           const Say& say);
 
-using CheckpointWriter = std::function<Status(const Checkpoint&)>;
+/// Of the job's output. \param step  global, of the checkpoint
+std::string folder_of_checkpoint(const Job& job, std::uint64_t step);
 
 /// Keeps checkpoints in the job's output folder, and brings them to the hosts that keep copies. A copy that fails is a
 /// line on standard error.
+struct CheckpointKeeper {
+  std::function<Status(const Checkpoint&)> write;
+  /// Ends the copying that the next checkpoint would wait for. On any thread.
+  std::function<void()> cut_copying;
+};
+
 /// \param written  gets the folder of each before it is copied
 /// \errors those of CheckpointCopies::open()
-Result<CheckpointWriter> checkpoint_writer(const CheckpointedJob& run,
+Result<CheckpointKeeper> checkpoint_keeper(const CheckpointedJob& run,
                                            const nn::ParameterLayout& layout, Say written);
 
-/// Says on standard error how to go on.
-/// \param checkpoint  folder of the last one; empty: there is none
+/// How to go on. \param checkpoint  folder of the last one; empty: there is none
+std::string interrupted_text(const std::string& checkpoint);
+/// Prints that to standard error.
 void tell_interrupted(const std::string& checkpoint);
 
 }  // namespace troupe

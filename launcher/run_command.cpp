@@ -180,9 +180,12 @@ std::optional<Result<RunResult>> run_to_end(Cluster& cluster, RunSetup setup,
                 [watch](Result<RunResult> result) { watch->end.end(std::move(result)); });
   auto result = watch->end.wait();
   if (!result) {
+    watch->cut_copying();
     cluster.stop();
     result = watch->end.wait_stopped(longest_stop);
-    bound_the_end(time_to_end, ExitCode::interrupted);
+    watch->cut_copying();
+    const std::lock_guard guard(watch->mutex);
+    bound_the_end(time_to_stop, ExitCode::interrupted, interrupted_text(watch->last_checkpoint));
   }
   report.run_seconds = seconds_since(run_began);
   report.traffic = cluster.finish();
@@ -191,17 +194,19 @@ std::optional<Result<RunResult>> run_to_end(Cluster& cluster, RunSetup setup,
 }
 
 /// What the run writes beside training, and reads when it goes back to that.
-/// \errors those of checkpoint_writer()
+/// \errors those of checkpoint_keeper()
 Status keep_states(const CheckpointedJob& run, const nn::ParameterLayout& layout,
                    const std::shared_ptr<TrainingWatch>& watch, RunSetup& setup) {
-  TROUPE_ASSIGN_OR_RETURN(setup.write_checkpoint,
-                          checkpoint_writer(run, layout, [watch](const std::string& folder) {
+  TROUPE_ASSIGN_OR_RETURN(auto keeper,
+                          checkpoint_keeper(run, layout, [watch](const std::string& folder) {
                             const std::lock_guard guard(watch->mutex);
                             watch->last_checkpoint = folder;
                           }));
-  setup.newest_checkpoint = [run, layout]() -> std::shared_ptr<const Checkpoint> {
+  setup.write_checkpoint = std::move(keeper.write);
+  watch->cut_copying = std::move(keeper.cut_copying);
+  setup.newest_checkpoint = [run, layout]() -> Result<std::shared_ptr<const Checkpoint>> {
     auto found = find_checkpoint(run, layout, [](const std::string&) {});
-    return found ? *std::move(found) : nullptr;
+    return !found && found.error().code() == Errc::not_found ? nullptr : found;
   };
   setup.write_tables = [watch, dir = run.job.output](const TableSource& rows) -> Status {
     TROUPE_ASSIGN_OR_RETURN(auto files, write_table_files(rows, dir));
@@ -241,6 +246,7 @@ ExitCode run_cluster(const PreparedRun& prepared, Report& report, const RunArgum
     }
     setup.resume = *std::move(found);
     watch->epochs = setup.resume->record.epochs;
+    watch->last_checkpoint = folder_of_checkpoint(job, setup.resume->training.global_step);
   }
   show_progress(*watch, **cluster, job, arguments.log);
   if (const auto opened = open_metrics(job, setup, report.start, *watch); !opened) {

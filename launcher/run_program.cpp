@@ -1,5 +1,6 @@
 // `troupe run JOB -- PROGRAM ARGUMENTS`: with `simulate` this process becomes the user's program, which calls run_ranks;
 // else it directs, and the processes of the run are the user's program.
+#include "launcher/bound_the_end.hpp"
 #include "launcher/commands.hpp"
 #include "launcher/early_checks.hpp"
 #include "launcher/end_or_signal.hpp"
@@ -23,16 +24,19 @@ namespace {
 
 using ProgramEnd = EndOrSignal<SessionOutcome>;
 
-std::optional<SessionOutcome> run_to_end(ProcessSessions& sessions,
-                                         const std::shared_ptr<ProgramEnd>& end) {
+std::optional<SessionOutcome> run_to_end(ProcessSessions& sessions, SessionWatch& watch) {
+  const auto end = std::make_shared<ProgramEnd>();
   sessions.start([end](SessionOutcome outcome) { end->end(std::move(outcome)); });
   auto outcome = end->wait();
   if (!outcome) {
     std::fprintf(stderr,
                  "troupe: stopping after the current step; press Ctrl-C again to stop "
                  "immediately\n");
+    watch.cut_copying();
     sessions.stop();
     outcome = end->wait_stopped(std::chrono::seconds(60));
+    watch.cut_copying();
+    bound_the_end(time_to_stop, ExitCode::interrupted, watch.interrupted());
   }
   return outcome;
 }
@@ -79,7 +83,7 @@ ExitCode run_processes(const RunArguments& arguments, const std::vector<std::str
     return watch->finish(failed, {}, true);
   }
   watch->start();
-  const auto outcome = run_to_end(**sessions, std::make_shared<ProgramEnd>());
+  const auto outcome = run_to_end(**sessions, *watch);
   const auto traffic = (*sessions)->finish();
   sessions->reset();
   if (outcome && outcome->status) {

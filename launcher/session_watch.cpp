@@ -33,6 +33,8 @@ SessionWatch::SessionWatch(const Job& job, CheckpointOrigin origin,
       resume_(std::move(resume)),
       metrics_(std::move(log)),
       record_(job.cluster.world(), resume_ ? resume_->record.epochs : std::vector<EpochRecord>()),
+      last_checkpoint_(resume_ ? folder_of_checkpoint(job, resume_->training.global_step)
+                               : std::string()),
       told_step_(resume_ ? resume_->training.global_step : 0) {}
 
 Result<std::shared_ptr<SessionWatch>> SessionWatch::begin(const Job& job, bool resume,
@@ -48,7 +50,7 @@ Result<std::shared_ptr<SessionWatch>> SessionWatch::begin(const Job& job, bool r
   std::shared_ptr<SessionWatch> watch(
       new SessionWatch(job, run.origin, std::move(from), std::move(log)));
   TROUPE_ASSIGN_OR_RETURN(
-      watch->write_, checkpoint_writer(run, {}, [self = watch.get()](const std::string& folder) {
+      watch->keeper_, checkpoint_keeper(run, {}, [self = watch.get()](const std::string& folder) {
         const std::lock_guard guard(self->mutex_);
         self->last_checkpoint_ = folder;
       }));
@@ -61,7 +63,7 @@ Status SessionWatch::keep(Checkpoint checkpoint) {
     const std::lock_guard guard(mutex_);
     checkpoint.record.epochs = record_.epochs_at(checkpoint.training.global_step);
   }
-  return write_(checkpoint);
+  return keeper_.write(checkpoint);
 }
 
 Result<std::shared_ptr<const Checkpoint>> SessionWatch::go_back() {
@@ -69,7 +71,7 @@ Result<std::shared_ptr<const Checkpoint>> SessionWatch::go_back() {
   std::string line = "all ranks start again from the beginning: there is no checkpoint";
   const bool any = [this] {
     const std::lock_guard guard(mutex_);
-    return resume_ != nullptr || !last_checkpoint_.empty();
+    return !last_checkpoint_.empty();
   }();
   if (any) {
     TROUPE_ASSIGN_OR_RETURN(from, find_checkpoint({job_, origin_}, {}, [&](const std::string& at) {
@@ -133,6 +135,11 @@ void SessionWatch::tell(const Status& written) {
 void SessionWatch::start() {
   const std::lock_guard guard(mutex_);
   started_ = std::chrono::steady_clock::now();
+}
+
+std::string SessionWatch::interrupted() {
+  const std::lock_guard guard(mutex_);
+  return interrupted_text(last_checkpoint_);
 }
 
 ExitCode SessionWatch::finish(const std::optional<SessionOutcome>& outcome, const Traffic& traffic,

@@ -6,6 +6,7 @@
 #include "launcher/exit_code.hpp"
 #include "launcher/prepare_store.hpp"
 #include "launcher/rank_threads.hpp"
+#include "launcher/run_checkpoints.hpp"
 #include "runtime/job/job.hpp"
 #include "runtime/run/checkpoint_origin.hpp"
 #include "runtime/run/metrics_log.hpp"
@@ -26,7 +27,7 @@ namespace troupe {
 class SessionWatch {
  public:
   /// Finds the checkpoint of a resumed run and opens the log.
-  /// \errors those of find_checkpoint(), dataset_digest(), MetricsLog and checkpoint_writer()
+  /// \errors those of find_checkpoint(), dataset_digest(), MetricsLog and checkpoint_keeper()
   static Result<std::shared_ptr<SessionWatch>> begin(const Job& job, bool resume, const Say& print);
 
   /// Null: the run begins at the beginning.
@@ -44,6 +45,10 @@ class SessionWatch {
   void note(const std::string& text);
   /// The ranks begin now.
   void start();
+  /// As CheckpointKeeper has it.
+  void cut_copying() const { keeper_.cut_copying(); }
+  /// Says that the run is interrupted and how to go on.
+  std::string interrupted();
 
   /// Writes the report and prints the outcome. A failure is printed if `print_failure`.
   /// \param outcome  empty: the run was told to end at once
@@ -61,15 +66,15 @@ class SessionWatch {
   const CheckpointOrigin origin_;
   const std::shared_ptr<const Checkpoint> resume_;
   const TimePoint began_ = std::chrono::steady_clock::now();
-  std::function<Status(const Checkpoint&)> write_;
+  CheckpointKeeper keeper_;
   std::mutex mutex_;
   TimePoint started_ = began_;
   std::optional<MetricsLog> metrics_;
   SessionRecord record_;
-  std::uint64_t told_step_;  ///< Last step of the run that rank 0 reported
-  bool went_back_ = false;   ///< Ranks went back, and rank 0 has reported no step since
-  std::vector<std::string> notes_;
   std::string last_checkpoint_;  ///< Its folder
+  std::uint64_t told_step_;      ///< Last step of the run that rank 0 reported
+  bool went_back_ = false;       ///< Ranks went back, and rank 0 has reported no step since
+  std::vector<std::string> notes_;
 };
 
 }  // namespace troupe

@@ -14,6 +14,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -32,8 +33,9 @@ struct TrainingWatch {
   std::vector<EpochRecord> epochs;  ///< so far, for the report of a run that did not end well
   std::vector<std::string> notes;   ///< losses and what was done about them
   std::string last_checkpoint;      ///< its folder
-  std::vector<FileInfo> rows;       ///< files of learned rows that were written
-  StepTimes step_times;             ///< of rank 0
+  std::function<void()> cut_copying = [] {};  ///< as CheckpointKeeper has it
+  std::vector<FileInfo> rows;                 ///< files of learned rows that were written
+  StepTimes step_times;                       ///< of rank 0
   MetricsPoint logged;  ///< rank 0's steps and the epochs so far, of the log where there is one
   std::uint64_t log_every = 0;        ///< steps between their lines in the log; 0: none
   std::uint64_t steps_per_epoch = 0;  ///< of one rank

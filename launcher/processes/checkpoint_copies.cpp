@@ -57,7 +57,8 @@ Result<CheckpointCopies> CheckpointCopies::open(const Job& job,
       ssh.options.end(),
       {"-o", fmt::format("ConnectTimeout={:.0f}", std::ceil(job.cluster.join_deadline_s))});
   for (auto& host : hosts) {
-    copies.hosts_.emplace_back(ssh, std::move(host), [] { return false; });
+    copies.hosts_.emplace_back(ssh, std::move(host),
+                               [state = copies.state_] { return state->cuts != state->expected; });
   }
   const auto errors = errors_of(copies.hosts_, [&](const RemoteHost& host) {
     return host.make_folders({}, {(copies.folder_ / "step").string()});
@@ -68,7 +69,8 @@ Result<CheckpointCopies> CheckpointCopies::open(const Job& job,
   return copies;
 }
 
-std::vector<Error> CheckpointCopies::bring() const {
+std::vector<Error> CheckpointCopies::bring(std::uint32_t cuts) const {
+  state_->expected = cuts;
   return errors_of(hosts_, [&](const RemoteHost& host) -> Status {
     TROUPE_ASSIGN_OR_RETURN([[maybe_unused]] const auto sent, host.mirror(folder_));
     return ok_status();

@@ -253,7 +253,7 @@ Result<net::TrainingState> MemberProcess::read_start() {
     if (piece.blobs.empty() && request.piece > 0) {
       break;
     }
-    TROUPE_RETURN_IF_ERROR(pieces.add(request.piece, piece));
+    TROUPE_ASSIGN_OR_RETURN([[maybe_unused]] const auto is_new, pieces.add(request.piece, piece));
   }
   return pieces.take();
 }

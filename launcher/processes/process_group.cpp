@@ -64,6 +64,8 @@ Status ProcessGroup::start(const Job& job, const PartitionedStore& store,
   TROUPE_ASSIGN_OR_RETURN(plan_, ClusterPlan::make(job, store, *hooks_));
   runtime_ = make_real_runtime(1);
   process_ = std::make_shared<ClusterProcess>(plan_->layout.director(), plan_, *runtime_, hooks_);
+  // A process that joins meanwhile, with `manual`, waits for the registrar.
+  std::unique_lock registrar_missing(shared_->mutex);
   TROUPE_RETURN_IF_ERROR(open_neighbourhood());
   agents_ = make_agent_starter(job);
   net::Welcome welcome;
@@ -81,6 +83,8 @@ Status ProcessGroup::start(const Job& job, const PartitionedStore& store,
   welcome.store = std::filesystem::absolute(store.dir()).string();
   TROUPE_ASSIGN_OR_RETURN(welcome.store_checksum, store_identity(store.dir()));
   start_registrar(welcome);
+  shared_->registrar = registrar_;
+  registrar_missing.unlock();
   if (!agents_) {
     tell_how_to_join();
   }
@@ -180,8 +184,6 @@ void ProcessGroup::start_registrar(const net::Welcome& welcome) {
   add_actions(options);
   add_states(options);
   registrar_ = spawn_registrar(runtime_->system(), std::move(options));
-  const std::lock_guard guard(shared_->mutex);
-  shared_->registrar = registrar_;
 }
 
 void ProcessGroup::add_actions(RegistrarOptions& options) {
@@ -225,27 +227,39 @@ void ProcessGroup::add_states(RegistrarOptions& options) {
   options.load_start = [this](const net::LoadStart& what) { return load_start(what.tensors); };
   if (setup_.keep_state) {
     options.io = runtime_->io();
-    options.keep_state = [this, pieces = std::make_shared<PieceCollector>()](
-                             const net::KeepState& request) -> Status {
-      TROUPE_RETURN_IF_ERROR(pieces->add(request.piece, *request.state));
+    struct Keeping {
+      PieceCollector pieces;
+      Status kept = ok_status();  ///< The state before
+    };
+    options.keep_state =
+        [this, keeping = std::make_shared<Keeping>()](const net::KeepState& request) -> Status {
+      TROUPE_ASSIGN_OR_RETURN(const bool is_new,
+                              keeping->pieces.add(request.piece, *request.state));
       if (!request.last) {
         return ok_status();
       }
-      Checkpoint kept;
-      kept.training = pieces->take();
-      const auto step = kept.training.global_step;
-      if (plan_->embedding) {
-        kept.tables =
-            std::make_shared<const HolderTables>(process_->system(), learned_rows(), step);
+      if (is_new) {
+        keeping->kept = keep_state(keeping->pieces.take());
       }
-      if (std::ranges::any_of(kept.training.blobs,
-                              [](const auto& blob) { return is_tensor_blob(blob.first); })) {
-        kept.tensors =
-            std::make_shared<const HolderTensors>(process_->system(), process_->holders(), step);
-      }
-      return setup_.keep_state(std::move(kept));
+      return keeping->kept;
     };
   }
+}
+
+/// With the rows that holders have of that step.
+Status ProcessGroup::keep_state(net::TrainingState state) {
+  const auto step = state.global_step;
+  Checkpoint kept;
+  kept.training = std::move(state);
+  if (plan_->embedding) {
+    kept.tables = std::make_shared<const HolderTables>(process_->system(), learned_rows(), step);
+  }
+  if (std::ranges::any_of(kept.training.blobs,
+                          [](const auto& blob) { return is_tensor_blob(blob.first); })) {
+    kept.tensors =
+        std::make_shared<const HolderTensors>(process_->system(), process_->holders(), step);
+  }
+  return setup_.keep_state(std::move(kept));
 }
 
 LearnedRowsLinks ProcessGroup::learned_rows() const {
@@ -279,6 +293,16 @@ bool ProcessGroup::all_settled() const {
   });
 }
 
+void ProcessGroup::stop_ranks() {
+  stopping_ = true;
+  std::unique_lock guard(shared_->mutex);
+  const bool begin_again = shared_->begin_again;
+  guard.unlock();
+  if (begin_again) {
+    end_->fail(Error(Errc::cancelled, "interrupted while ranks were starting again"));
+  }
+}
+
 Result<net::StateReply> ProcessGroup::start_state(const net::ReadStart& request) const {
   const auto& processes = plan_->layout.processes;
   if (raw(request.process) >= processes.size()) {
@@ -308,6 +332,13 @@ bool ProcessGroup::restart_ranks(const std::string& why) {
                      fmt::format("{}; the ranks have started again {} times without a new "
                                  "checkpoint; try: what the process printed last, or --resume",
                                  why, max_restarts_in_a_row)));
+  }
+  {
+    const std::lock_guard guard(shared_->mutex);
+    shared_->begin_again = true;
+  }
+  if (stopping_) {  // asked for since
+    end_->fail(Error(Errc::cancelled, "interrupted; " + why));
   }
   ++*process_->generation();
   events_.restarted();
@@ -358,11 +389,15 @@ void ProcessGroup::tell_registrar(const std::function<void(const caf::actor&)>& 
 void ProcessGroup::changed(const Roster& roster) {
   const std::lock_guard guard(shared_->mutex);
   shared_->settled.clear();
+  bool all_train = true;
   for (const auto& process : plan_->layout.processes) {
     if (roster.settled(process.id)) {
       shared_->settled.insert(process.id);
+    } else if (!process.ranks.empty()) {
+      all_train = false;
     }
   }
+  shared_->begin_again = shared_->begin_again && !all_train;
   if (shared_->director) {
     caf::anon_send(shared_->director, Ref<ProcessesChanged>(ProcessesChanged{}));
   }

@@ -54,8 +54,9 @@ class ProcessGroup {
 
   /// `handle` if its process is ready and all others know it, else null: the director must not ask it.
   caf::actor if_settled(ProcessId id, const caf::actor& handle) const;
-  /// With a user program: it is to end. A loss ends the run from now on.
-  void stop_ranks() { stopping_ = true; }
+  /// With a user program: it is to end. A loss ends the run from now on, and ranks that are starting again at once: they
+  /// have nothing that the last checkpoint has not.
+  void stop_ranks();
   /// Who is told ProcessesChanged; null: nobody.
   void watch(const caf::actor& director);
   /// Asks all processes to end, and adds up what all links have carried.
@@ -72,6 +73,7 @@ class ProcessGroup {
   struct Shared {
     mutable std::mutex mutex;
     std::set<ProcessId> settled;
+    bool begin_again = false;  ///< Ranks of a user program, whose processes are starting
     caf::actor registrar;
     caf::actor director;
   };
@@ -89,6 +91,7 @@ class ProcessGroup {
   void lost(const net::ProcessInstance& instance, const std::string& why);
   void drop(const net::ProcessInstance& instance, const std::string& why);
   bool restart_ranks(const std::string& why);
+  Status keep_state(net::TrainingState state);
   LearnedRowsLinks learned_rows() const;
   std::function<Status()> load_start(bool tensors) const;
   bool all_settled() const;

@@ -92,6 +92,28 @@ Status read_attribute(const std::string& word, HostSpec& host) {
                            word));
 }
 
+std::string without_brackets(const std::string& address) {
+  const bool inside = address.starts_with('[') && address.ends_with(']');
+  return inside ? address.substr(1, address.size() - 2) : address;
+}
+
+/// USER@ADDRESS as ssh has it, and addresses of IPv6 in brackets.
+Status take_address_apart(HostSpec& host) {
+  if (const auto at = host.address.rfind('@'); at != std::string::npos) {
+    if (!host.user.empty()) {
+      return Error(Errc::invalid_argument,
+                   fmt::format("address: expected one user, found \"{}\" and user={}", host.address,
+                               host.user));
+    }
+    const auto whole = host.address;
+    TROUPE_RETURN_IF_ERROR(read_text("user", whole.substr(0, at), host.user));
+    TROUPE_RETURN_IF_ERROR(read_text("address", whole.substr(at + 1), host.address));
+  }
+  host.address = without_brackets(host.address);
+  host.listen = without_brackets(host.listen);
+  return ok_status();
+}
+
 }  // namespace
 
 Result<HostSpec> parse_host(std::string_view line) {
@@ -106,6 +128,7 @@ Result<HostSpec> parse_host(std::string_view line) {
     TROUPE_RETURN_IF_ERROR(i == 1 && number ? read_number("slots", words[i], 64, host.slots)
                                             : read_attribute(words[i], host));
   }
+  TROUPE_RETURN_IF_ERROR(take_address_apart(host));
   return host;
 }
 

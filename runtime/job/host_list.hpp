@@ -2,7 +2,7 @@
 /// \file host_list.hpp
 /// Hosts as job files and host files name them, one a line:
 ///
-///     ADDRESS [SLOTS] [user=U] [port=P] [key=FILE] [dir=DIR] [program=FILE] [listen=HOST]
+///     [USER@]ADDRESS [SLOTS] [user=U] [port=P] [key=FILE] [dir=DIR] [program=FILE] [listen=HOST]
 ///             [threads=N] [cores=LIST] [device=DEVICE] [env=NAME=VALUE]...
 #include "runtime/base/result.hpp"
 #include "runtime/job/device_choice.hpp"

@@ -130,22 +130,27 @@ net::TrainingState piece_for(std::span<const Rank> ranks, const net::TrainingSta
   return cut(state, blobs, number, piece_bytes);
 }
 
-Status PieceCollector::add(std::uint64_t number, const net::TrainingState& piece) {
+Result<bool> PieceCollector::add(std::uint64_t number, const net::TrainingState& piece) {
   if (number == 0) {
     state_ = without_blobs(piece);
+    step_ = piece.global_step;
     next_ = 0;
   }
-  if (number != next_ || piece.global_step != state_.global_step) {
+  const bool same_state = piece.global_step == step_;
+  if (same_state && number > 0 && number + 1 == next_) {
+    return false;
+  }
+  if (!same_state || number != next_) {
     return Error(Errc::failed_precondition,
                  fmt::format("state: expected piece {} of step {}, found piece {} of step {}",
-                             next_, state_.global_step, number, piece.global_step));
+                             next_, step_, number, piece.global_step));
   }
   ++next_;
   for (const auto& [name, bytes] : piece.blobs) {
     auto& whole = state_.blobs[name];
     whole.insert(whole.end(), bytes.begin(), bytes.end());
   }
-  return ok_status();
+  return true;
 }
 
 }  // namespace troupe

@@ -47,13 +47,15 @@ net::TrainingState piece_for(std::span<const Rank> ranks, const net::TrainingSta
 /// Threads: one at a time
 class PieceCollector {
  public:
-  /// Piece 0 begins a new state.
+  /// Piece 0 begins a new state. The piece that was added last may come again: its answer was lost with a link.
+  /// \returns whether it is new
   /// \errors failed_precondition: neither piece 0 nor the next one, or of another step
-  Status add(std::uint64_t number, const net::TrainingState& piece);
+  Result<bool> add(std::uint64_t number, const net::TrainingState& piece);
   net::TrainingState take() { return std::move(state_); }
 
  private:
   net::TrainingState state_;
+  std::uint64_t step_ = 0;  ///< Of the state
   std::uint64_t next_ = 0;
 };
 

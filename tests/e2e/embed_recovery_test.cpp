@@ -150,6 +150,20 @@ TEST_F(EmbedRecovery, AnInterruptedRunIsNotStartedAgain) {
   EXPECT_TRUE(run.find("/checkpoints/step-60 with the same command and --resume")) << run.text();
 }
 
+TEST_F(EmbedRecovery, ARunThatIsInterruptedWhileRanksStartAgainEndsAtOnce) {
+  auto words = longer(local());
+  words.insert(words.end(), {"--", "/bin/sh", "-c", "sleep 3; exec \"$@\"", "sh", program()});
+  WatchedRun run(command("again", words), folder());
+  ASSERT_TRUE(run.wait_for_line("epoch 25:", 60s)) << run.text();
+  ASSERT_NO_FATAL_FAILURE(kill_process(run, "host 1"));
+  ASSERT_TRUE(run.wait_for_line("all ranks start again", 20s)) << run.text();
+
+  kill(run.pid(), SIGINT);
+
+  EXPECT_EQ(run.wait_for_end(15s), 130) << run.text();
+  EXPECT_TRUE(run.find("with the same command and --resume")) << run.text();
+}
+
 TEST_F(EmbedRecovery, AProgramThatDiesInEveryAttemptEndsTheRun) {
   WatchedRun run(rows_command("dies", local(), {"17"}), folder());
 

@@ -343,6 +343,23 @@ TEST_F(LocalRun, APortOfOnesOwnIsTheDirectors) {
 
 // ---- losses and ends ----
 
+TEST_F(LocalRun, CtrlCWhileAHostHangsIsReportedAsOneThatDoesNot) {
+  testing::Process run(command("train.epochs=100000 checkpoint.every.epochs=1"), folder());
+  ASSERT_TRUE(run.wait_for_output("epoch      3/100000", 20s));
+  const auto agent = find("--name agent of host 1 --");
+  ASSERT_GT(agent, 0);
+  ASSERT_EQ(kill(agent, SIGSTOP), 0);
+
+  run.signal(SIGINT);
+  const auto result = run.wait();
+
+  kill(agent, SIGKILL);
+  EXPECT_EQ(result.exit_code, 130);
+  EXPECT_NE(result.err.find("interrupted; go on from "), std::string::npos) << result.err;
+  EXPECT_EQ(report()["status"], "interrupted");
+  EXPECT_TRUE(all_gone(20s));
+}
+
 class LocalLosses : public LocalRun,
                     public ::testing::WithParamInterface<std::pair<const char*, int>> {};
 

@@ -38,6 +38,50 @@ TEST_F(Program, CtrlCStopsSoonAndSaysHowToGoOn) {
   EXPECT_EQ(report()["status"], "interrupted");
 }
 
+TEST_F(Program, WithoutItsTerminalARunStopsAsAtCtrlCUnlessItIsToIgnoreThat) {
+  const auto job = [&](const char* epochs) {
+    return command({"run", quick_job(), "--overwrite", "--set", "output=" + output(), "--set",
+                    std::string("train.epochs=") + epochs});
+  };
+  {
+    testing::Process run(job("100000"), folder());
+    ASSERT_TRUE(run.wait_for_output("epoch      3/100000", 60s));
+    run.signal(SIGHUP);
+    const auto result = run.wait();
+    EXPECT_EQ(result.exit_code, 130);
+    EXPECT_NE(result.err.find("interrupted; go on from "), std::string::npos) << result.err;
+  }
+  auto words = job("200");
+  words.insert(words.begin(), {"/bin/sh", "-c", "trap '' HUP; exec \"$@\"", "sh"});
+  testing::Process run(words, folder());
+  ASSERT_TRUE(run.wait_for_output("epoch   3/200", 60s));
+  run.signal(SIGHUP);
+  EXPECT_EQ(run.wait().exit_code, 0);
+}
+
+TEST_F(Program, ARunThatIsResumedAndStoppedAtOnceNamesTheCheckpointItBeganWith) {
+  auto words =
+      command({"run", quick_job(), "--set", "output=" + output(), "--set", "train.epochs=100000"});
+  {
+    testing::Process run(words, folder());
+    ASSERT_TRUE(run.wait_for_output("epoch      3/100000", 60s));
+    run.signal(SIGINT);
+    ASSERT_EQ(run.wait().exit_code, 130);
+  }
+  words.emplace_back("--resume");
+  testing::Process again(words, folder());
+  ASSERT_TRUE(again.wait_for_output("resuming from ", 60s));
+
+  again.signal(SIGINT);
+  again.signal(SIGINT);
+  const auto result = again.wait();
+
+  EXPECT_EQ(result.exit_code, 130);
+  EXPECT_NE(result.err.find("interrupted; go on from " + output() + "/checkpoints/step-"),
+            std::string::npos)
+      << result.err;
+}
+
 TEST_F(Program, AnInterruptedRunGoesOnToTheBitsOfTheUndisturbedOne) {
   const auto job = [&](const std::string& name) {
     return command({"run", quick_job(), "--set", "output=" + folder() + "/" + name, "--set",

@@ -33,8 +33,10 @@ class LearnedRowsFaults : public ::testing::Test {
     bool resume = false;
     std::uint64_t checkpoint_steps = 0;
     std::uint64_t window = 0;  ///< of learned rows and their gradients; 1: of one request
+    bool unreadable = false;   ///< the folder of checkpoints, from then on
   };
   std::filesystem::path checkpoints() const { return scratch_.path() / "checkpoints"; }
+  std::filesystem::path aside() const { return scratch_.path() / "aside"; }
 
   Result<RunResult> run(const Disturbance& what) {
     std::vector<std::string> all{"cluster.hosts=2",
@@ -63,6 +65,10 @@ class LearnedRowsFaults : public ::testing::Test {
     hooks.say = [this](const std::string& text) { said_ += text + "\n"; };
     hooks.on_step = [&](const StepReport& report) {
       if (raw(report.rank) == 0 && report.global_step == what.at && !done.exchange(true)) {
+        if (what.unreadable) {
+          std::filesystem::rename(checkpoints(), aside());
+          std::ofstream(checkpoints()) << "no folder";
+        }
         disturb(*running, what);
       }
       if (raw(report.rank) == 0 && what.then_at > 0 && report.global_step == what.then_at &&
@@ -178,6 +184,20 @@ TEST_F(LearnedRowsFaults, WithALostHolderAllGoBackToTheDiskOrTheStart) {
       EXPECT_NE(said_.find("has lost them"), std::string::npos) << said_;
     }
   }
+}
+
+TEST_F(LearnedRowsFaults, CheckpointsThatCannotBeReadEndTheRunAndStay) {
+  const auto ended = run({.at = 8,
+                          .process = ProcessId{1},
+                          .actor = "holder of part 1",
+                          .checkpoint_steps = 2,
+                          .unreadable = true});
+
+  EXPECT_ERROR(ended, Errc::failed_precondition, "cannot list the folder");
+  EXPECT_ERROR(ended, Errc::failed_precondition, "going back to a checkpoint after");
+  std::filesystem::remove(checkpoints());
+  std::filesystem::rename(aside(), checkpoints());
+  expect_right(run({.resume = true}), "from the checkpoint that was there");
 }
 
 /// Expects a run with a replica of each part to go on where it was when one of them was lost.

@@ -58,13 +58,13 @@ RunSetup setup_with_checkpoints(const SimulatedCluster& cluster,
   const auto keeper = std::make_shared<CheckpointFolder>(std::move(options));
   RunSetup setup;
   setup.write_checkpoint = [keeper](const Checkpoint& kept) { return keeper->write(kept); };
-  setup.newest_checkpoint = [keeper]() -> std::shared_ptr<const Checkpoint> {
+  setup.newest_checkpoint = [keeper]() -> Result<std::shared_ptr<const Checkpoint>> {
     std::vector<SkippedCheckpoint> skipped;
     auto found = keeper->latest(skipped);
     return found ? std::make_shared<const Checkpoint>(std::move(found->checkpoint)) : nullptr;
   };
   if (resume) {
-    setup.resume = setup.newest_checkpoint();
+    setup.resume = *setup.newest_checkpoint();
     EXPECT_NE(setup.resume, nullptr) << "no whole checkpoint in " << folder;
   }
   return setup;

@@ -35,6 +35,14 @@ TEST(HostLine, SaysWhatDiffersFromTheJob) {
                             .env = {"A=1", "B=x=y"}}));
 }
 
+TEST(HostLine, AnAddressMayNameItsUserAndStandInBrackets) {
+  ASSERT_OK_AND_ASSIGN(const auto host, parse_host("me@host.example port=2222"));
+  ASSERT_OK_AND_ASSIGN(const auto six, parse_host("me@[::1] listen=[fe80::2]"));
+
+  EXPECT_EQ(host, (HostSpec{.address = "host.example", .user = "me", .port = 2222}));
+  EXPECT_EQ(six, (HostSpec{.address = "::1", .user = "me", .listen = "fe80::2"}));
+}
+
 TEST(HostLine, RefusesWhatItCannotMean) {
   for (const auto& [line, problem] : std::vector<std::pair<std::string, std::string>>{
            {"", "found nothing"},
@@ -47,6 +55,10 @@ TEST(HostLine, RefusesWhatItCannotMean) {
            {"a env=NAME", "NAME=VALUE"},
            {"a env==x", "NAME=VALUE"},
            {"a user=", "user"},
+           {"me@a user=you", "expected one user"},
+           {"@a", "user"},
+           {"me@", "address"},
+           {"me@-l", "does not begin with -"},
            {"a color=red", "\"color=red\""},
            {"a user=b 3", "\"3\""},
            {"a threads=0", "1..1024"},

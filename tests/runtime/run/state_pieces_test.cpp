@@ -115,5 +115,24 @@ TEST(PieceCollector, RefusesAPieceThatIsNotTheNext) {
   ASSERT_OK(collector.add(0, piece_of(state, 0, 5)));
 }
 
+TEST(PieceCollector, APieceWhoseAnswerWasLostMayComeAgain) {
+  const auto state = state_of_two_ranks();
+  PieceCollector collector;
+  const auto count = count_pieces(state, 5);
+  ASSERT_GE(count, 3U);
+  ASSERT_OK(collector.add(0, piece_of(state, 0, 5)));
+  for (std::uint64_t i = 1; i < count; ++i) {
+    ASSERT_OK_AND_ASSIGN(const bool first, collector.add(i, piece_of(state, i, 5)));
+    ASSERT_OK_AND_ASSIGN(const bool again, collector.add(i, piece_of(state, i, 5)));
+    EXPECT_TRUE(first);
+    EXPECT_FALSE(again);
+  }
+
+  EXPECT_EQ(collector.take().blobs, state.blobs);
+
+  ASSERT_OK_AND_ASSIGN(const bool after, collector.add(count - 1, piece_of(state, count - 1, 5)));
+  EXPECT_FALSE(after) << "nor is it part of a next state";
+}
+
 }  // namespace
 }  // namespace troupe
