@@ -115,14 +115,16 @@ ExitCode finish(const Job& job, const PartitionedStore& store, Report& report,
     report.record = (*result)->record;
     watch.scores(report.record);
     if (const auto written = write_outputs(job, store, **result, layout, watch.rows); !written) {
-      return print_error(written.error(), ExitCode::data);
-    }
-    if (log == LogFormat::text) {
+      report.status = "failed";
+      report.error = written.error().what();
+      code = print_error(written.error(), ExitCode::data);
+    } else if (log == LogFormat::text) {
       print_outcome(report, job);
     }
   }
   if (const auto written = write_end(report, job, watch); !written) {
-    return print_error(written.error());
+    const auto not_written = print_error(written.error());
+    return code == ExitCode::done ? not_written : code;
   }
   return code;
 }

@@ -59,6 +59,19 @@ TEST_F(Program, WithoutItsTerminalARunStopsAsAtCtrlCUnlessItIsToIgnoreThat) {
   EXPECT_EQ(run.wait().exit_code, 0);
 }
 
+TEST_F(Program, ARunWhoseModelCannotBeWrittenIsReportedAsFailed) {
+  testing::Process run(
+      command({"run", quick_job(), "--set", "output=" + output(), "--set", "train.epochs=200"}),
+      folder());
+  ASSERT_TRUE(run.wait_for_output("epoch   3/200", 60s));
+
+  std::filesystem::create_directories(output() + "/model.safetensors/no file");
+
+  EXPECT_EQ(run.wait().exit_code, 3);
+  EXPECT_EQ(report()["status"], "failed");
+  EXPECT_NE(report()["error"].get<std::string>().find("model.safetensors"), std::string::npos);
+}
+
 TEST_F(Program, ARunThatIsResumedAndStoppedAtOnceNamesTheCheckpointItBeganWith) {
   auto words =
       command({"run", quick_job(), "--set", "output=" + output(), "--set", "train.epochs=100000"});
