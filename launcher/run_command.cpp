@@ -208,7 +208,8 @@ Status keep_states(const CheckpointedJob& run, const nn::ParameterLayout& layout
   watch->cut_copying = std::move(keeper.cut_copying);
   setup.newest_checkpoint = [run, layout]() -> Result<std::shared_ptr<const Checkpoint>> {
     auto found = find_checkpoint(run, layout, [](const std::string&) {});
-    return !found && found.error().code() == Errc::not_found ? nullptr : found;
+    const bool none = !found && found.error().code() == Errc::not_found;
+    return none ? Result<std::shared_ptr<const Checkpoint>>(nullptr) : std::move(found);
   };
   setup.write_tables = [watch, dir = run.job.output](const TableSource& rows) -> Status {
     TROUPE_ASSIGN_OR_RETURN(auto files, write_table_files(rows, dir));
