@@ -6,9 +6,13 @@
 
 namespace troupe {
 
-void bound_the_end(std::chrono::seconds time, ExitCode code, std::string line) {
-  std::thread([time, code, line = std::move(line)] {
+void bound_the_end(std::chrono::seconds time, ExitCode code, std::string line,
+                   std::shared_ptr<const std::atomic<bool>> canceled) {
+  std::thread([time, code, line = std::move(line), canceled = std::move(canceled)] {
     std::this_thread::sleep_for(time);
+    if (canceled && *canceled) {
+      return;
+    }
     if (!line.empty()) {
       std::fprintf(stderr, "%s\n", line.c_str());
     }

@@ -8,10 +8,12 @@
 #include "launcher/session_cluster.hpp"
 #include "launcher/session_watch.hpp"
 
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <fmt/format.h>
+#include <memory>
 
 namespace troupe {
 namespace {
@@ -30,36 +32,45 @@ int print_usage(const char* program) {
   return static_cast<int>(ExitCode::usage);
 }
 
-void bound_the_end_of_ranks(ExitCode code) {
+/// Shared with the threads of the ranks.
+struct RanksEnd {
+  EndOrSignal<bool> end;
+  std::atomic<bool> returned = false;  ///< All ranks; the process may have another run by now
+};
+
+void bound_the_end_of_ranks(const std::shared_ptr<RanksEnd>& ranks, ExitCode code) {
   bound_the_end(time_to_return, code,
                 fmt::format("troupe: some ranks did not return within {} s; the process ends",
-                            time_to_return.count()));
+                            time_to_return.count()),
+                {ranks, &ranks->returned});
 }
 
-using RanksEnd = EndOrSignal<bool>;
-
 /// Waits for the ranks; a first signal asks them to end, a second one ends the process.
-void wait_for_end(SessionCluster& cluster, RanksEnd& end, SessionWatch& watch) {
-  if (end.wait()) {
+void wait_for_end(SessionCluster& cluster, const std::shared_ptr<RanksEnd>& ranks,
+                  SessionWatch& watch) {
+  if (ranks->end.wait()) {
     return;
   }
   std::fprintf(stderr,
                "troupe: stopping after the current step; press Ctrl-C again to stop immediately\n");
   cluster.stop();
-  bound_the_end_of_ranks(ExitCode::interrupted);
-  if (!end.wait()) {
+  bound_the_end_of_ranks(ranks, ExitCode::interrupted);
+  if (!ranks->end.wait()) {
     std::_Exit(static_cast<int>(watch.finish({}, cluster.cluster().traffic(), true)));
   }
 }
 
-SessionCluster::Events events_of(const std::shared_ptr<RanksEnd>& end) {
+SessionCluster::Events events_of(const std::shared_ptr<RanksEnd>& ranks) {
   SessionCluster::Events events;
-  events.failed = [](const Error& why) {
+  events.failed = [ranks](const Error& why) {
     if (why.code() != Errc::cancelled) {
-      bound_the_end_of_ranks(print_error(why));
+      bound_the_end_of_ranks(ranks, print_error(why));
     }
   };
-  events.ended = [end] { end->end(true); };
+  events.ended = [ranks] {
+    ranks->returned = true;
+    ranks->end.end(true);
+  };
   return events;
 }
 
@@ -102,9 +113,9 @@ ExitCode run(const RunArguments& arguments, const std::function<Status(Session&)
   print(fmt::format("{} ranks on {} simulated hosts, {} epochs of {} steps", job.cluster.world(),
                     job.cluster.hosts, job.train.epochs, (*cluster)->cluster().steps_per_epoch()));
   watch->start();
-  const auto end = std::make_shared<RanksEnd>();
-  (*cluster)->start(fn, events_of(end));
-  wait_for_end(**cluster, *end, *watch);
+  const auto ranks = std::make_shared<RanksEnd>();
+  (*cluster)->start(fn, events_of(ranks));
+  wait_for_end(**cluster, ranks, *watch);
   const auto outcome = (*cluster)->wait();
   const auto traffic = (*cluster)->cluster().traffic();
   cluster->reset();

@@ -241,6 +241,21 @@ class Programs(support.Scratch):
         self.assertEqual(ran.returncode, 1)
         self.assertIn("did not return within", ran.stderr)
 
+    def test_a_failed_run_does_not_end_the_process_once_all_ranks_have_returned(self):
+        script = self.script(
+            "def train(session):\n"
+            "    raise ValueError('boom')\n"
+            "try:\n"
+            f"    troupe.run(train, {CORA!r}, set={{'output': {self.output()!r}}})\n"
+            "except SystemExit as end:\n"
+            "    time.sleep(11)\n"  # longer than ranks have to return
+            "    print('still there after', end.code)\n"
+        )
+        ran = python(script, timeout=40)
+        self.assertEqual(ran.returncode, 0, ran.stderr)
+        self.assertIn("still there after 1", ran.stdout)
+        self.assertNotIn("did not return within", ran.stderr)
+
     def test_a_hook_that_raises_ends_the_run(self):
         for hook in ("on_save(lambda: 1 / 0)", "on_save(lambda: 5)"):
             with self.subTest(hook):
