@@ -11,7 +11,6 @@
 #include "launcher/table_options.hpp"
 #include "launcher/version.hpp"
 #include "runtime/data/formats.hpp"
-#include "runtime/job/hidden_values.hpp"
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
@@ -19,6 +18,7 @@
 #include <fmt/format.h>
 #include <optional>
 #include <string_view>
+#include <vector>
 
 namespace troupe {
 namespace {
@@ -64,14 +64,6 @@ struct CommandLine {
   std::string log = "text";
   std::optional<std::vector<std::string>> program;  ///< what follows "--"
 };
-
-std::string shell_text(int argc, char** argv) {
-  std::string text;
-  for (int i = 0; i < argc; ++i) {
-    text += (i > 0 ? " " : "") + shell_word(hide_in_word(argv[i]));
-  }
-  return text;
-}
 
 void add_predict(CLI::App& app, PredictArguments& arguments, std::optional<ExitCode>& result) {
   auto* predict =
@@ -378,7 +370,7 @@ int run_command_line(int argc, char** argv) {
   app.require_subcommand(1);
   app.footer(fmt::format("Example: troupe run examples/quickstart.json\n{}", exit_codes));
   CommandLine line;
-  line.run.command = shell_text(argc, argv);
+  line.run.command = shell_line(std::vector<std::string>(argv, argv + argc));
   std::optional<ExitCode> result;
   add_commands(app, line, result);
   std::string pages;

@@ -1,6 +1,7 @@
 #include "launcher/report.hpp"
 
 #include "launcher/peak_memory.hpp"
+#include "launcher/seconds.hpp"
 #include "launcher/version.hpp"
 #include "runtime/base/json_text.hpp"
 
@@ -115,9 +116,8 @@ OrderedJson digests_json(const Report& report, const Job& job) {
   // Without a built-in model there are no parameters, and no outputs; with stale reads they depend on timing.
   const bool done =
       report.status == "done" && record.parameters != Digest() && job.train.staleness == 0;
-  // A program of the user's has tables where its job has; of a best epoch only it knows.
-  const bool tables =
-      done || (report.status == "done" && record.parameters == Digest() && !record.tensors.empty());
+  // Of the best epoch of a user program, which has no parameters here, only the program knows.
+  const bool tables = done || (report.status == "done" && record.parameters == Digest());
   OrderedJson tensors = OrderedJson::object();
   OrderedJson best_tensors = OrderedJson::object();
   for (const auto& table : record.tensors) {
@@ -209,6 +209,18 @@ Status write_report(const Report& report, const Job& job, const std::filesystem:
                                                         temporary, file.string(), error.message()));
   }
   return ok_status();
+}
+
+Status write_end(Report& report, const Job& job, const StepTimes& steps,
+                 std::optional<MetricsLog>& metrics) {
+  report.total_seconds = seconds_since(report.began);
+  report.seconds_per_step = steps.median();
+  if (metrics) {
+    TROUPE_RETURN_IF_ERROR(metrics->end({.status = report.status,
+                                         .seconds = report.total_seconds,
+                                         .seconds_per_step = report.seconds_per_step}));
+  }
+  return write_report(report, job, job.output / "report.json");
 }
 
 }  // namespace troupe

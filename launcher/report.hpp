@@ -6,6 +6,7 @@
 #include "runtime/job/job.hpp"
 #include "runtime/run/metrics_log.hpp"
 #include "runtime/run/run_record.hpp"
+#include "runtime/run/step_times.hpp"
 
 #include <chrono>
 #include <filesystem>
@@ -40,5 +41,12 @@ std::string report_json(const Report& report, const Job& job);
 /// Writes it to `file`, whole or not at all.
 /// \errors failed_precondition: cannot be written, with the reason
 Status write_report(const Report& report, const Job& job, const std::filesystem::path& file);
+
+/// Ends a run's log and writes its report, with the times up to now.
+/// \param steps    of rank 0
+/// \param metrics  empty: there is no log
+/// \errors those of MetricsLog::end() and write_report()
+Status write_end(Report& report, const Job& job, const StepTimes& steps,
+                 std::optional<MetricsLog>& metrics);
 
 }  // namespace troupe

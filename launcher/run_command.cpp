@@ -87,17 +87,6 @@ Status write_outputs(const Job& job, const PartitionedStore& store, const RunRes
   return write_predictions(job.output, seeds.original, outputs->view());
 }
 
-Status write_end(Report& report, const Job& job, TrainingWatch& watch) {
-  report.total_seconds = seconds_since(report.began);
-  report.seconds_per_step = watch.step_times.median();
-  if (watch.metrics) {
-    TROUPE_RETURN_IF_ERROR(watch.metrics->end({.status = report.status,
-                                               .seconds = report.total_seconds,
-                                               .seconds_per_step = report.seconds_per_step}));
-  }
-  return write_report(report, job, job.output / "report.json");
-}
-
 ExitCode finish(const Job& job, const PartitionedStore& store, Report& report,
                 const std::optional<Result<RunResult>>& result, TrainingWatch& watch,
                 const nn::ParameterLayout& layout, LogFormat log) {
@@ -122,7 +111,7 @@ ExitCode finish(const Job& job, const PartitionedStore& store, Report& report,
       print_outcome(report, job);
     }
   }
-  if (const auto written = write_end(report, job, watch); !written) {
+  if (const auto written = write_end(report, job, watch.step_times, watch.metrics); !written) {
     const auto not_written = print_error(written.error());
     return code == ExitCode::done ? not_written : code;
   }

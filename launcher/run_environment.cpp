@@ -1,8 +1,12 @@
 #include "launcher/run_environment.hpp"
 
+#include "launcher/shell_quoted.hpp"
+
 #include <cstdlib>
 #include <fmt/format.h>
+#include <fstream>
 #include <sstream>
+#include <vector>
 
 namespace troupe {
 namespace {
@@ -12,10 +16,21 @@ constexpr const char* text_variable = "TROUPE_JOB_TEXT";
 constexpr const char* set_variable = "TROUPE_SET";
 constexpr const char* resume_variable = "TROUPE_RESUME";
 constexpr const char* overwrite_variable = "TROUPE_OVERWRITE";
+constexpr const char* command_variable = "TROUPE_COMMAND";
 
 std::string value_of(const char* variable) {
   const char* value = std::getenv(variable);
   return value == nullptr ? "" : value;
+}
+
+/// Command line of this process, whose interpreter, if it has one, is part of it.
+std::string own_command() {
+  std::ifstream in("/proc/self/cmdline", std::ios::binary);
+  std::vector<std::string> words;
+  for (std::string word; std::getline(in, word, '\0');) {
+    words.push_back(word);
+  }
+  return shell_line(words);
 }
 
 }  // namespace
@@ -33,6 +48,7 @@ Status set_run_environment(const RunArguments& arguments) {
   setenv(set_variable, lines.c_str(), 1);
   setenv(resume_variable, arguments.resume ? "1" : "", 1);
   setenv(overwrite_variable, arguments.overwrite ? "1" : "", 1);
+  setenv(command_variable, arguments.command.c_str(), 1);
   return ok_status();
 }
 
@@ -53,6 +69,10 @@ std::optional<RunArguments> run_environment() {
   }
   arguments.resume = !value_of(resume_variable).empty();
   arguments.overwrite = !value_of(overwrite_variable).empty();
+  arguments.command = value_of(command_variable);
+  if (arguments.command.empty()) {
+    arguments.command = own_command();
+  }
   return arguments;
 }
 

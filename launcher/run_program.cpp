@@ -14,6 +14,7 @@
 #include "launcher/session_watch.hpp"
 
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <memory>
@@ -57,6 +58,7 @@ ProcessClusterSetup process_setup(const std::filesystem::path& folder,
 }
 
 ExitCode run_processes(const RunArguments& arguments, const std::vector<std::string>& program) {
+  const auto entered = std::chrono::steady_clock::now();
   const Say print = [](const std::string& line) { std::printf("%s\n", line.c_str()); };
   std::optional<PreparedRun> prepared;
   if (const auto code = prepare_run_on_hosts(arguments, print, prepared, JobTrainer::own);
@@ -70,7 +72,8 @@ ExitCode run_processes(const RunArguments& arguments, const std::vector<std::str
     return print_error(copied.error());
   }
   // Checkpoints, log and report are here: the hosts of the ranks may see another folder.
-  const auto begun = SessionWatch::begin(job, arguments.resume, print);
+  const auto begun =
+      SessionWatch::begin(job, {arguments.resume, arguments.command, entered}, print);
   if (!begun) {
     return print_error(begun.error(), ExitCode::data);
   }

@@ -9,6 +9,7 @@
 #include "launcher/session_watch.hpp"
 
 #include <atomic>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -91,13 +92,15 @@ SessionSetup session_setup(const std::shared_ptr<SessionWatch>& watch) {
 
 ExitCode run(const RunArguments& arguments, const std::function<Status(Session&)>& fn,
              const RanksOptions& options) {
+  const auto entered = std::chrono::steady_clock::now();
   std::optional<PreparedRun> prepared;
   if (const auto code = prepare_run_on_hosts(arguments, print, prepared, JobTrainer::own);
       !prepared) {
     return code;
   }
   const auto& job = prepared->job;
-  const auto begun = SessionWatch::begin(job, arguments.resume, print);
+  const auto begun =
+      SessionWatch::begin(job, {arguments.resume, arguments.command, entered}, print);
   if (!begun) {
     return print_error(begun.error(), ExitCode::data);
   }

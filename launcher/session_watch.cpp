@@ -2,7 +2,6 @@
 
 #include "launcher/cluster_plan.hpp"
 #include "launcher/print_error.hpp"
-#include "launcher/report.hpp"
 #include "launcher/run_checkpoints.hpp"
 #include "launcher/seconds.hpp"
 
@@ -27,28 +26,31 @@ void print_results(const Report& report, const Job& job) {
 }  // namespace
 
 SessionWatch::SessionWatch(const Job& job, CheckpointOrigin origin,
-                           std::shared_ptr<const Checkpoint> resume, MetricsLog log)
+                           std::shared_ptr<const Checkpoint> resume)
     : job_(job),
       origin_(std::move(origin)),
       resume_(std::move(resume)),
-      metrics_(std::move(log)),
       record_(job.cluster.world(), resume_ ? resume_->record.epochs : std::vector<EpochRecord>()),
       last_checkpoint_(resume_ ? folder_of_checkpoint(job, resume_->training.global_step)
                                : std::string()),
       told_step_(resume_ ? resume_->training.global_step : 0) {}
 
-Result<std::shared_ptr<SessionWatch>> SessionWatch::begin(const Job& job, bool resume,
+Result<std::shared_ptr<SessionWatch>> SessionWatch::begin(const Job& job,
+                                                          const SessionWatchOptions& options,
                                                           const Say& print) {
   TROUPE_ASSIGN_OR_RETURN(auto digest, dataset_digest(job));
   const CheckpointedJob run{job, origin_of_run(std::move(digest))};
   std::shared_ptr<const Checkpoint> from;
-  if (resume) {
+  if (options.resume) {
     TROUPE_ASSIGN_OR_RETURN(from, find_checkpoint(run, {}, print));
   }
+  std::shared_ptr<SessionWatch> watch(new SessionWatch(job, run.origin, from));
+  watch->report_.began = watch->started_ = options.began;
+  watch->report_.start = start_of_run(job, options.command);
   TROUPE_ASSIGN_OR_RETURN(auto log, MetricsLog::open(job.output / "metrics.jsonl",
                                                      from ? metrics_point(*from) : MetricsPoint{}));
-  std::shared_ptr<SessionWatch> watch(
-      new SessionWatch(job, run.origin, std::move(from), std::move(log)));
+  TROUPE_RETURN_IF_ERROR(log.start(watch->report_.start));
+  watch->metrics_.emplace(std::move(log));
   TROUPE_ASSIGN_OR_RETURN(
       watch->keeper_, checkpoint_keeper(run, {}, [self = watch.get()](const std::string& folder) {
         const std::lock_guard guard(self->mutex_);
@@ -107,6 +109,7 @@ void SessionWatch::step(const StepReport& step) {
   }
   told_step_ = step.global_step;
   went_back_ = false;
+  step_times_.add(step.seconds);
   if (metrics_ && job_.log_every > 0 && step.step % job_.log_every == 0) {
     tell(metrics_->step(step));
   }
@@ -121,7 +124,7 @@ void SessionWatch::rewind(const MetricsPoint& to) {
 void SessionWatch::note(const std::string& text) {
   std::fprintf(stderr, "troupe: %s\n", text.c_str());
   const std::lock_guard guard(mutex_);
-  notes_.push_back(text);
+  report_.notes.push_back(text);
 }
 
 /// A log that cannot be written does not end a run; it is told once.
@@ -145,12 +148,11 @@ std::string SessionWatch::interrupted() {
 ExitCode SessionWatch::finish(const std::optional<SessionOutcome>& outcome, const Traffic& traffic,
                               bool print_failure) {
   const std::lock_guard guard(mutex_);
-  Report report;
+  auto& report = report_;
   report.record.epochs = record_.epochs();
   report.traffic = traffic;
-  report.notes = notes_;
   report.threads = compute_threads(job_.cluster);
-  report.load_seconds = std::chrono::duration<double>(started_ - began_).count();
+  report.load_seconds = std::chrono::duration<double>(started_ - report.began).count();
   report.run_seconds = seconds_since(started_);
   auto code = ExitCode::done;
   if (!outcome || (!outcome->status && outcome->status.error().code() == Errc::cancelled)) {
@@ -170,10 +172,9 @@ ExitCode SessionWatch::finish(const std::optional<SessionOutcome>& outcome, cons
     report.record.tensors = outcome->tensors;
     print_results(report, job_);
   }
-  if (const auto written = write_report(report, job_, job_.output / "report.json"); !written) {
-    return print_error(written.error());
-  }
-  return code;
+  const auto written = write_end(report, job_, step_times_, metrics_);
+  metrics_.reset();  // ranks that are still there add no lines
+  return written ? code : print_error(written.error());
 }
 
 }  // namespace troupe

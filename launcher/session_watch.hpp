@@ -6,11 +6,13 @@
 #include "launcher/exit_code.hpp"
 #include "launcher/prepare_store.hpp"
 #include "launcher/rank_threads.hpp"
+#include "launcher/report.hpp"
 #include "launcher/run_checkpoints.hpp"
 #include "runtime/job/job.hpp"
 #include "runtime/run/checkpoint_origin.hpp"
 #include "runtime/run/metrics_log.hpp"
 #include "runtime/run/session_record.hpp"
+#include "runtime/run/step_times.hpp"
 
 #include <chrono>
 #include <functional>
@@ -22,13 +24,21 @@
 
 namespace troupe {
 
+struct SessionWatchOptions {
+  bool resume = false;  ///< Continue from the newest checkpoint
+  std::string command;  ///< The command line
+  std::chrono::steady_clock::time_point began = std::chrono::steady_clock::now();  ///< The start
+};
+
 /// Lifecycle: begin(); the other members while the ranks run; finish() once
 /// Threads:   all members from any thread
 class SessionWatch {
  public:
-  /// Finds the checkpoint of a resumed run and opens the log.
+  /// Finds the checkpoint of a resumed run, opens the log and writes its first line.
   /// \errors those of find_checkpoint(), dataset_digest(), MetricsLog and checkpoint_keeper()
-  static Result<std::shared_ptr<SessionWatch>> begin(const Job& job, bool resume, const Say& print);
+  static Result<std::shared_ptr<SessionWatch>> begin(const Job& job,
+                                                     const SessionWatchOptions& options,
+                                                     const Say& print);
 
   /// Null: the run begins at the beginning.
   std::shared_ptr<const Checkpoint> resume() const { return resume_; }
@@ -56,25 +66,23 @@ class SessionWatch {
                   bool print_failure);
 
  private:
-  using TimePoint = std::chrono::steady_clock::time_point;
-  SessionWatch(const Job& job, CheckpointOrigin origin, std::shared_ptr<const Checkpoint> resume,
-               MetricsLog log);
+  SessionWatch(const Job& job, CheckpointOrigin origin, std::shared_ptr<const Checkpoint> resume);
   void tell(const Status& written);
   void rewind(const MetricsPoint& to);
 
   const Job job_;
   const CheckpointOrigin origin_;
   const std::shared_ptr<const Checkpoint> resume_;
-  const TimePoint began_ = std::chrono::steady_clock::now();
   CheckpointKeeper keeper_;
   std::mutex mutex_;
-  TimePoint started_ = began_;
+  Report report_;
+  std::chrono::steady_clock::time_point started_;  ///< The ranks
   std::optional<MetricsLog> metrics_;
+  StepTimes step_times_;  ///< Of rank 0
   SessionRecord record_;
   std::string last_checkpoint_;  ///< Its folder
   std::uint64_t told_step_;      ///< Last step of the run that rank 0 reported
   bool went_back_ = false;       ///< Ranks went back, and rank 0 has reported no step since
-  std::vector<std::string> notes_;
 };
 
 }  // namespace troupe

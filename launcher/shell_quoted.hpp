@@ -1,6 +1,9 @@
 #pragma once
 /// \file shell_quoted.hpp
 /// Words for command lines that a POSIX shell reads.
+#include "runtime/job/hidden_values.hpp"
+
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -25,6 +28,15 @@ inline bool is_plain_word(std::string_view word) {
 /// As shell_quoted where it must be.
 inline std::string shell_word(std::string_view word) {
   return is_plain_word(word) ? std::string(word) : shell_quoted(word);
+}
+
+/// A command line, without the values that hide_in_word() hides.
+inline std::string shell_line(std::span<const std::string> words) {
+  std::string text;
+  for (const auto& word : words) {
+    text += (text.empty() ? "" : " ") + shell_word(hide_in_word(word));
+  }
+  return text;
 }
 
 }  // namespace troupe

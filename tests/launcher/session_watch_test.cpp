@@ -8,6 +8,8 @@
 #include <nlohmann/json.hpp>
 
 #include <fstream>
+#include <string>
+#include <vector>
 
 namespace troupe {
 namespace {
@@ -22,7 +24,8 @@ class SessionWatches : public ::testing::Test {
         "sample": {"fanout": [2]}, "cluster": {"hosts": 2}, "log_every": 1})",
                                                  folder_.path(), {}));
     reading.job.output = folder_.path();
-    ASSERT_OK_AND_ASSIGN(watch_, SessionWatch::begin(reading.job, false, [](const auto&) {}));
+    ASSERT_OK_AND_ASSIGN(watch_, SessionWatch::begin(reading.job, {.command = "troupe run job"},
+                                                     [](const auto&) {}));
     metrics_ = reading.job.output / "metrics.jsonl";
   }
 
@@ -46,13 +49,21 @@ class SessionWatches : public ::testing::Test {
     tell_step(epoch);
     tell_epoch(0, epoch);
   }
-  std::string kinds() const {
-    std::string found;
+  std::vector<nlohmann::json> lines() const {
+    std::vector<nlohmann::json> found;
     std::ifstream in(metrics_);
     for (std::string line; std::getline(in, line);) {
-      const auto json = nlohmann::json::parse(line);
-      found += json.at("kind").get<std::string>().substr(0, 1) +
-               std::to_string(json.at("epoch").get<int>()) + " ";
+      found.push_back(nlohmann::json::parse(line));
+    }
+    return found;
+  }
+  /// Of the lines after the first, which says how the run was started.
+  std::string kinds() const {
+    std::string found;
+    const auto all = lines();
+    for (std::size_t i = 1; i < all.size(); ++i) {
+      found += all[i].at("kind").get<std::string>().substr(0, 1) +
+               std::to_string(all[i].at("epoch").get<int>()) + " ";
     }
     return found;
   }
@@ -67,6 +78,34 @@ TEST_F(SessionWatches, StepsAndEpochsAreLoggedInOrder) {
   run_epoch(1);
 
   EXPECT_EQ(kinds(), "s1 e1 s2 e2 ");
+}
+
+TEST_F(SessionWatches, LogAndReportSayHowTheRunWasStartedAndEnded) {
+  watch_->start();
+  constexpr std::uint32_t epochs = StepTimes::left_out + 1;
+  for (std::uint32_t epoch = 0; epoch < epochs; ++epoch) {
+    run_epoch(epoch);
+  }
+  EXPECT_EQ(watch_->finish(SessionOutcome{}, {}, false), ExitCode::done);
+
+  std::ifstream in(metrics_.parent_path() / "report.json");
+  const auto report = nlohmann::json::parse(in);
+  EXPECT_EQ(report["command"], "troupe run job");
+  EXPECT_EQ(report["start"].get<std::string>().size(), std::string("2026-05-01T09:30:00Z").size());
+  EXPECT_EQ(report["hosts"].size(), 1U);
+  EXPECT_EQ(report["seconds_per_step"], 1.0);
+  EXPECT_GE(report["seconds"]["total"], report["seconds"]["run"]);
+  EXPECT_EQ(report["digests"]["tensors"], nlohmann::json::object());
+  EXPECT_EQ(report["digests"]["best_tensors"], nullptr) << "only the program knows its best epoch";
+  const auto logged = lines();
+  for (const auto* key : {"start", "command", "hosts"}) {
+    EXPECT_EQ(logged.front()[key], report[key]) << key;
+  }
+  EXPECT_EQ(logged.front()["kind"], "start");
+  EXPECT_EQ(logged.back(), (nlohmann::json{{"kind", "end"},
+                                           {"status", "done"},
+                                           {"seconds", report["seconds"]["total"]},
+                                           {"seconds_per_step", 1.0}}));
 }
 
 TEST_F(SessionWatches, RanksThatGoBackLogTheirStepsOnce) {

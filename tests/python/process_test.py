@@ -130,6 +130,38 @@ class Programs(support.Scratch):
         self.assertEqual(ran.returncode, 0, ran.stdout + ran.stderr)
         self.assertNotIn("is lost", ran.stdout + ran.stderr)
 
+    def test_report_and_metrics_say_how_a_run_was_started_and_ended(self):
+        script = self.script(
+            "def train(session):\n"
+            "    for e in range(session.epochs):\n"
+            "        for batch in session.epoch(e):\n"
+            "            session.end_step()\n"
+            f"troupe.run(train, {CORA!r}, set={{'output': {self.path('started_alone')!r}, 'train.epochs': 5}})\n"
+        )
+        for launch in ("alone", "simulate", "local"):
+            with self.subTest(launch):
+                out = self.path("started_" + launch)
+                words = [sys.executable, "-B", script, "a b"]
+                if launch != "alone":
+                    words = self.under_troupe(script, "a b", output=out, train__epochs=5, cluster__launch=launch)
+                ran = run_words(*words)
+                self.assertEqual(ran.returncode, 0, ran.stdout + ran.stderr)
+                with open(os.path.join(out, "report.json")) as file:
+                    report = json.load(file)
+                with open(os.path.join(out, "metrics.jsonl")) as file:
+                    lines = [json.loads(line) for line in file]
+                self.assertEqual(report["command"], " ".join(words[:-1]) + " 'a b'")
+                self.assertRegex(report["start"], r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$")
+                self.assertEqual(report["hosts"], [os.uname().nodename])
+                self.assertGreater(report["seconds_per_step"], 0)  # of 5 steps, after the first 10
+                self.assertGreaterEqual(report["seconds"]["total"], report["seconds"]["run"])
+                self.assertEqual(report["digests"]["tensors"], {})
+                self.assertEqual([line["kind"] for line in lines], ["start"] + ["epoch"] * 5 + ["end"])
+                for key in ("start", "command", "hosts"):
+                    self.assertEqual(lines[0][key], report[key])
+                end = {"kind": "end", "status": "done", "seconds": report["seconds"]["total"]}
+                self.assertEqual(lines[-1], {**end, "seconds_per_step": report["seconds_per_step"]})
+
     # ---- ends ----
 
     def expect_resumption(self, name, **changes):
