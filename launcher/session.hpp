@@ -93,7 +93,7 @@ struct TripleFacts {
 /// Threads:    only the thread that `run_ranks` calls the function on
 /// Guarantees: the batches are those of the built-in trainer: the same job gives the same batches and
 ///   the same digest on any number of hosts, ranks and threads, after faults and resumes. Every call
-///   ends: with its answer, an error, or `cluster.step_deadline_s`
+///   ends: with its answer, an error, or after `cluster.step_deadline`
 /// Collective: `epoch` loops, `end_step`, `make_tensor`, `delete_tensor`, `all_reduce`, `all_reduce_mean` and `barrier` are calls that
 ///   all ranks make, the same ones in the same order; a rank that differs fails all of them with
 ///   `invalid_argument`, one that has ended with `failed_precondition`
