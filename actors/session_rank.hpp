@@ -93,6 +93,8 @@ struct Contribute {
   std::span<float> vector = {};
   std::uint64_t weight = 0;  ///< 0: nothing is added, `values` only says the length
   double number = 0;         ///< added up as well
+  /// Of step: the epoch, the same on all ranks. It travels as the weight, which a step has no use for.
+  std::uint32_t epoch = 0;
   std::optional<Digest> batch;
   std::chrono::milliseconds deadline{0};
 };
@@ -178,7 +180,8 @@ struct EndRank {
 /// | Ref<CountEpoch>         | Ref<CountedEpoch>      |                                             |
 /// | Ref<SampleBatch>        | Ref<ReadyBatch>        | those of the data path                      |
 /// | Ref<Contribute>         | Ref<Together>          | deadline_exceeded, with the ranks that are  |
-/// |                         |                        | missing; invalid_argument: ranks disagree;  |
+/// |                         |                        | missing; invalid_argument: ranks differ in  |
+/// |                         |                        | call, epoch or length of vectors;           |
 /// |                         |                        | those of DeviceMean::launch()               |
 /// | Ref<OfferState>         | Ref<net::Done>         |                                             |
 /// | Ref<GatherStates>       | Ref<GatheredStates>    | those of peers                              |

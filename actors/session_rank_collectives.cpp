@@ -45,6 +45,13 @@ Error with_name(const Operation& operation, Error why) {
   return std::move(why).with(name_of(static_cast<std::uint64_t>(operation.what)));
 }
 
+/// \param epoch  of an end_step; of other collectives it has no meaning
+std::string call_of(std::uint64_t kind, std::uint64_t epoch) {
+  return static_cast<Collective>(kind) == Collective::step
+             ? fmt::format("end_step of epoch({})", epoch)
+             : name_of(kind);
+}
+
 std::uint64_t latest(const State& state) {
   return state.now ? state.now->number : 0;
 }
@@ -56,18 +63,20 @@ void answer(Operation& operation) {
   operation.told = true;
 }
 
-/// A rank is in another collective than this one, if it is.
-Status check_kind(const State& state, const net::GradientChunk& share) {
+/// Checks that a rank is in the same collective as this one, and in the same epoch.
+Status check_call(const State& state, const net::GradientChunk& share) {
   const auto& operation = *state.now;
-  if (share.step >> kind_bits != operation.number || share.step == word_of(operation)) {
+  const bool same_epoch = operation.what != Collective::step || share.weight == operation.epoch;
+  if (share.step >> kind_bits != operation.number ||
+      (share.step == word_of(operation) && same_epoch)) {
     return ok_status();
   }
-  return Error(
-      Errc::invalid_argument,
-      fmt::format("rank {} is in {}, rank {} in {}; all ranks must make the same calls in "
-                  "the same order",
-                  raw(share.rank), name_of(share.step & kind_mask), raw(state.options.rank),
-                  name_of(static_cast<std::uint64_t>(operation.what))));
+  return Error(Errc::invalid_argument,
+               fmt::format("rank {} is in {}, rank {} in {}; all ranks must make the same calls in "
+                           "the same order",
+                           raw(share.rank), call_of(share.step & kind_mask, share.weight),
+                           raw(state.options.rank),
+                           call_of(static_cast<std::uint64_t>(operation.what), operation.epoch)));
 }
 
 void say_news(State& state) {
@@ -208,15 +217,17 @@ void contribute(Self* self, const Contribute& request) {
   const auto number = latest(state) + 1;
   state.now = Operation{.what = request.what,
                         .number = number,
+                        .epoch = request.epoch,
                         .promise = std::move(promise),
                         .vector = request.vector};
   arm(self, *state.now, request);
   for (const auto& share : state.exchange->reducer().early()) {
-    if (const auto same = check_kind(state, *share); !same) {
+    if (const auto same = check_call(state, *share); !same) {
       return break_collectives(self, same.error());
     }
   }
-  Contribution mine{request.values, request.weight, request.number, request.batch};
+  const auto weight = request.what == Collective::step ? request.epoch : request.weight;
+  Contribution mine{request.values, weight, request.number, request.batch};
   if (on_device(request.what)) {
     mine.batch = length_word(request.vector.size());
     mine.offer = state.route->offer();
@@ -241,7 +252,7 @@ void take_share(Self* self, const Ref<net::GradientChunk>& share) {
         Errc::invalid_argument, fmt::format("share {} of rank {}: {} is at {}", number,
                                             raw(share->rank), rank_name(state), latest(state)))));
   }
-  auto same = state.now ? check_kind(state, *share) : ok_status();
+  auto same = state.now ? check_call(state, *share) : ok_status();
   if (!same) {
     promise.deliver(to_caf(same.error()));
     return break_collectives(self, same.error());

@@ -33,6 +33,7 @@ struct Stream {
 struct Operation {
   Collective what = Collective::barrier;
   std::uint64_t number = 0;  ///< from 1
+  std::uint32_t epoch = 0;   ///< Of end_step
   std::optional<caf::response_promise> promise;
   std::span<float> vector = {};  ///< On the device
   Together result = {};

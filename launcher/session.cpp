@@ -290,6 +290,7 @@ Status Session::end_step() {
   TROUPE_RETURN_IF_ERROR(s.keep(s.send_learned()));
   Contribute request;
   request.what = Collective::step;
+  request.epoch = s.position.epoch;
   if (s.batch_is_own && s.run->job.digest != DigestMode::off) {
     TROUPE_RETURN_IF_ERROR(s.keep(check_original_ids(s.batch->batch)));
     request.batch = digest_of_trained(s.batch->batch, s.run->job.digest);

@@ -24,6 +24,7 @@ struct GradientChunk {
 
   weight @3 :UInt64;
   # Set by the trainer: labelled seeds in its batch. Default 0: no share; segment 0 must be empty.
+  # Of the end of a user program's step: its epoch, from 0, the same of all ranks, with segment 0 empty.
 
   lossSum @4 :Float64;
   # Set by the trainer: over its labelled seeds.

@@ -207,6 +207,26 @@ TEST_F(SessionRanks, RanksThatDoDifferentThingsAreTold) {
   EXPECT_ERROR(ask<Together>(0, barrier()), Errc::invalid_argument, "the same calls");
 }
 
+TEST_F(SessionRanks, RanksInStepsOfDifferentEpochsAreTold) {
+  start(3);
+  const auto step = [](std::uint32_t epoch) {
+    Contribute request;
+    request.what = Collective::step;
+    request.epoch = epoch;
+    request.deadline = 20s;
+    return request;
+  };
+  for (const auto& answer : all({step(7), step(7), step(7)})) {
+    EXPECT_OK(answer);
+  }
+
+  for (const auto& answer : all({step(7), step(7), step(8)})) {
+    EXPECT_ERROR(answer, Errc::invalid_argument, "all ranks must make the same calls");
+    EXPECT_NE(testing::what_of(answer).find("in end_step of epoch(7)"), std::string::npos);
+    EXPECT_NE(testing::what_of(answer).find("in end_step of epoch(8)"), std::string::npos);
+  }
+}
+
 TEST_F(SessionRanks, VectorsOfDifferentLengthsAreRefused) {
   start(2);
 

@@ -140,6 +140,27 @@ TEST_F(Sessions, ALoopThatIsLeftEarlyEndsItsTurn) {
   EXPECT_EQ(ran.steps, 4U);
 }
 
+TEST_F(Sessions, RanksInDifferentEpochsAllFailWithBothNames) {
+  std::mutex mutex;
+  std::vector<Status> found;
+  const auto ran = run(two_hosts, [&](Session& session) -> Status {
+    for (const Batch& batch : session.epoch(raw(session.rank()))) {
+      static_cast<void>(batch);
+    }
+    const std::lock_guard guard(mutex);
+    found.push_back(session.status());
+    return session.status();
+  });
+
+  EXPECT_ERROR(ran.status, Errc::invalid_argument, "the same calls in the same order");
+  for (const char* name : {"end_step of epoch(0)", "end_step of epoch(1)"}) {
+    EXPECT_NE(testing::what_of(ran.status).find(name), std::string::npos) << name;
+  }
+  ASSERT_EQ(found.size(), 2U);
+  EXPECT_FALSE(found[0].ok());
+  EXPECT_FALSE(found[1].ok());
+}
+
 TEST_F(Sessions, ABatchThatDoesNotComeInTimeEndsTheRunWithTheSettingsName) {
   longest_step_s_ = 0.02;
   const auto ran = run(with(two_hosts, {"cluster.network.latency_us=200000"}), take_all);
