@@ -87,6 +87,17 @@ Result<Ref<Together>> Session::State::together(Contribute request,
   return answer;
 }
 
+Status Session::State::check_order(std::uint32_t e) const {
+  if (!begun || e >= *begun) {
+    return ok_status();
+  }
+  return Error(
+      Errc::failed_precondition,
+      fmt::format("rank {}: expected epoch({}) or a later one, got epoch({}); a resumed run "
+                  "leaves out the epochs before the one it continues",
+                  rank(), *begun, e));
+}
+
 Status Session::State::record_step() {
   const auto now = SteadyClock::now();
   if (run->on_step && rank() == 0) {
@@ -125,6 +136,7 @@ Session::Session(std::unique_ptr<State> state) : state_(std::move(state)) {
     s.position.step = from.step;
     s.position.global_step = from.global_step;
     s.position.batches = from.batches;
+    s.resumes = true;
   }
 }
 Session::~Session() {
@@ -232,12 +244,12 @@ EpochRange Session::epoch(std::uint32_t e) {
     static_cast<void>(end_step());  // kept in status()
   }
   s.in_epoch = false;
-  if (!s.status || !s.keep(s.restore_all()) || e < first_epoch()) {
+  if (!s.status || !s.keep(s.restore_all()) || !s.keep(s.check_order(e)) || e < first_epoch()) {
     return EpochRange(this);
   }
-  const bool goes_on = s.run->resume && s.position.epoch == e &&
-                       s.position.global_step == s.run->resume->training.global_step;
-  if (!goes_on) {
+  s.begun = e;
+  s.resumes = s.resumes && s.position.epoch == e;
+  if (!s.resumes) {
     s.position.epoch = e;
     s.position.step = 0;
   }
@@ -269,6 +281,7 @@ const Batch* Session::next_batch() {
     static_cast<void>(s.keep(taken.error()));
     return nullptr;
   }
+  s.resumes = false;
   s.batch = (*taken)->ready;
   s.batch_is_own = (*taken)->own;
   s.in_turn = s.batch != nullptr;

@@ -184,7 +184,10 @@ class Session {
   /// without a batch in the last step gets a batch without seeds. In a resumed run, turns that were
   /// made before are left out. A batch is valid until the next turn. An error ends the loop and is in
   /// status(). The first call hands the saved state to the restore hook.
-  /// \errors invalid_argument, in status(): the ranks' steps are of different epochs
+  /// Epochs do not go back: a resumed run leaves out those before first_epoch(). Some may be left out, or
+  /// repeated; a program that repeats one keeps in its saved state how often it did.
+  /// \errors failed_precondition, in status(): an epoch before the one begun last; invalid_argument,
+  ///   likewise: the ranks' steps are of different epochs
   EpochRange epoch(std::uint32_t e);
   /// The batch of this turn, for who keeps it beyond the turn; null outside of one.
   std::shared_ptr<const Batch> shared_batch() const;

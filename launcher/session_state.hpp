@@ -71,7 +71,9 @@ struct Session::State {
   caf::scoped_actor self;
   Status status = ok_status();
 
-  net::TrainingState position;  ///< without arrays
+  net::TrainingState position;         ///< without arrays
+  bool resumes = false;                ///< `position` is the checkpoint's: its epoch is under way
+  std::optional<std::uint32_t> begun;  ///< Epoch that was begun last
   bool restored = false;
   bool in_epoch = false;
   bool in_turn = false;
@@ -131,6 +133,8 @@ struct Session::State {
   }
 
   // session.cpp
+  /// \errors failed_precondition: epoch `e` is before the one begun last
+  Status check_order(std::uint32_t e) const;
   Result<Ref<Together>> together(Contribute request, std::chrono::milliseconds within);
   /// After a step: tells of it, and of the epoch if it was the last one.
   Status record_step();

@@ -2,6 +2,7 @@
 #include "tests/sim/session_support.hpp"
 
 #include <atomic>
+#include <map>
 #include <numeric>
 #include <thread>
 
@@ -142,6 +143,49 @@ TEST_F(SessionCheckpoints, ARunInterruptedAtAnyStepGoesOnToTheSameBits) {
     EXPECT_EQ(second.outcome.steps, 6U);
     EXPECT_EQ(to_string(second.outcome.batches), to_string(undisturbed.outcome.batches)) << step;
     EXPECT_EQ(to_string(second.digest), to_string(undisturbed.digest)) << step;
+  }
+}
+
+/// Makes each epoch twice; its state is how often it has made the one under way.
+Status make_epochs_twice(Session& session) {
+  std::uint8_t passes = 0;
+  session.on_save([&] { return std::vector<std::byte>{static_cast<std::byte>(passes)}; });
+  session.on_restore([&](std::span<const std::byte> bytes) {
+    passes = std::to_integer<std::uint8_t>(bytes[0]);
+    return ok_status();
+  });
+  for (auto e = session.first_epoch(); e < session.epochs(); ++e) {
+    for (; passes < 2; ++passes) {
+      for (const Batch& batch : session.epoch(e)) {
+        static_cast<void>(batch);
+      }
+      TROUPE_RETURN_IF_ERROR(session.status());
+    }
+    passes = 0;
+  }
+  return ok_status();
+}
+
+TEST_F(SessionCheckpoints, ARunThatRepeatsEpochsGoesOnToTheSameBatchesFromAnyStep) {
+  std::map<std::uint64_t, std::shared_ptr<const Checkpoint>> kept;
+  SessionSetup setup;
+  setup.write_checkpoint = [&](const Checkpoint& checkpoint) {
+    kept[checkpoint.training.global_step] = std::make_shared<const Checkpoint>(checkpoint);
+    return ok_status();
+  };
+  const auto undisturbed =
+      run(with(two_hosts, {"checkpoint.every.steps=1"}), make_epochs_twice, std::move(setup));
+  ASSERT_OK(undisturbed.status);
+  ASSERT_EQ(undisturbed.steps, 12U);
+
+  for (const auto& [step, checkpoint] : kept) {
+    SessionSetup resumed;
+    resumed.resume = checkpoint;
+    const auto ran = run(two_hosts, make_epochs_twice, std::move(resumed));
+
+    EXPECT_OK(ran.status);
+    EXPECT_EQ(ran.steps, 12U) << step;
+    EXPECT_EQ(to_string(ran.batches), to_string(undisturbed.batches)) << step;
   }
 }
 

@@ -140,6 +140,27 @@ TEST_F(Sessions, ALoopThatIsLeftEarlyEndsItsTurn) {
   EXPECT_EQ(ran.steps, 4U);
 }
 
+TEST_F(Sessions, EpochsThatGoBackAreRefused) {
+  const Overrides one_rank;  // of several, the first that fails cancels what the others do
+  const auto ran = run(one_rank, [](Session& session) -> Status {
+    for (const std::uint32_t e : {1U, 1U, 0U}) {
+      const bool goes_back = e == 0;
+      std::uint64_t turns = 0;
+      for (const Batch& batch : session.epoch(e)) {
+        static_cast<void>(batch);
+        ++turns;
+      }
+      EXPECT_EQ(turns, goes_back ? 0 : session.steps_per_epoch());
+      EXPECT_EQ(session.status().ok(), !goes_back);
+    }
+    return session.status();
+  });
+
+  EXPECT_ERROR(ran.status, Errc::failed_precondition,
+               "expected epoch(1) or a later one, got epoch(0)");
+  EXPECT_EQ(ran.steps, 10U);
+}
+
 TEST_F(Sessions, RanksInDifferentEpochsAllFailWithBothNames) {
   std::mutex mutex;
   std::vector<Status> found;
