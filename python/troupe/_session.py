@@ -382,7 +382,8 @@ class Session:
         """Saves and restores things by name instead of hooks of your own: `session.keep(model=model, optimizer=optimizer)`.
 
         Each is a NumPy array, which is restored in place, or has state_dict() and load_state_dict(), as PyTorch's modules,
-        optimizers and schedulers do. To be called before the first epoch(); several calls add up.
+        optimizers and schedulers do. To be called before the first epoch(); several calls add up. Raises TypeError for an
+        object whose state would not be read back: beside tensors it may have numbers, strings, dicts, lists and tuples.
         """
         if self._keeper is None:
             self._keeper = _state.Keeper()

@@ -338,7 +338,7 @@ class Calls(support.Scratch):
         def train(session):
             step = np.zeros(1, np.int64)
             session.keep(step=step)
-            session.keep(words=np.array([[session.rank, 2.5]]))
+            session.keep(words=np.array([[session.rank, 2.5]]), file=np.zeros(2), allow_pickle=np.ones(1))
             for e in range(session.first_epoch, session.epochs):
                 for _ in session.epoch(e):
                     step += 1

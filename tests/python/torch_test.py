@@ -1,6 +1,8 @@
 """PyTorch and PyTorch Geometric on batches. Skipped where they are not installed."""
 
+import collections
 import gc
+import io
 import json
 import os
 import sys
@@ -345,9 +347,78 @@ class Torch(support.Scratch):
                 return os.system, ("echo executed",)
 
         keeper = Keeper()
-        keeper.add({"model": Evil()})
+        keeper.add({"model": torch.nn.Linear(1, 1)})
+        out = io.BytesIO()
+        torch.save(Evil().state_dict(), out)
+        state = io.BytesIO()
+        np.savez(state, model=np.frombuffer(out.getbuffer(), np.uint8))
         with self.assertRaisesRegex(Exception, "(?i)weights.only|unsupported"):
-            keeper.restore(keeper.save())
+            keeper.restore(state.getvalue())
+        with self.assertRaisesRegex(TypeError, "keep: evil, of type Evil: .*cannot be restored.*\ntry: "):
+            keeper.add({"evil": Evil()})
+
+    def test_what_cannot_be_restored_is_not_kept(self):
+        from troupe._state import Keeper
+
+        class Own:
+            def __init__(self, **state):
+                self.state = state
+
+            def state_dict(self):
+                return self.state
+
+            def load_state_dict(self, state):
+                self.state = state
+
+        keeper = Keeper()
+        for state in ({"seen": {1, 2}}, {"best": np.float64(3)}, {"call": lambda: 0}, {"deep": [{"x": object()}]}):
+            with self.subTest(*state), self.assertRaisesRegex(TypeError, "(?s)keep: mine, of type Own: .*on_save"):
+                keeper.add({"mine": Own(**state)})
+        mine = Own(counts=collections.Counter("aab"), pair=(1, [collections.Counter()]), ordered=collections.OrderedDict(a=2))
+        kept = dict(mine.state)
+        keeper.add({"mine": mine})
+        bytes_of = keeper.save()
+        self.assertEqual(mine.state, kept)
+        mine.state = None
+        keeper.restore(bytes_of)
+        self.assertEqual(mine.state, kept)
+        self.assertEqual([type(mine.state[name]) for name in kept], [type(value) for value in kept.values()])
+        self.assertIs(type(mine.state["pair"][1][0]), collections.Counter)
+        with self.assertRaisesRegex(TypeError, "keep: other, of type Own"):
+            keeper.add({"other": Own(**{"troupe: collections.Counter": {}})})
+
+    def test_schedulers_come_back(self):
+        from troupe._state import Keeper
+
+        kinds = torch.optim.lr_scheduler
+
+        def make(kind):
+            optimizer = torch.optim.SGD([torch.nn.Parameter(torch.ones(2))], 0.1)
+            scheduler = {
+                "multi": lambda: kinds.MultiStepLR(optimizer, [2, 2, 5], 0.5),
+                "sequential": lambda: kinds.SequentialLR(
+                    optimizer, [kinds.ConstantLR(optimizer, 0.5, 2), kinds.MultiStepLR(optimizer, [2, 3])], [3]
+                ),
+                "cosine": lambda: kinds.CosineAnnealingLR(optimizer, 5),
+            }[kind]()
+            keeper = Keeper()
+            keeper.add({"scheduler": scheduler, "optimizer": optimizer})
+            return optimizer, scheduler, keeper
+
+        for kind in ("multi", "sequential", "cosine"):
+            with self.subTest(kind):
+                rates = []
+                whole = make(kind)
+                for turn in range(9):
+                    if turn == 4:
+                        resumed = make(kind)
+                        resumed[2].restore(whole[2].save())
+                    for optimizer, scheduler, _ in (whole,) if turn < 4 else (whole, resumed):
+                        optimizer.step()
+                        scheduler.step()
+                        rates.append(optimizer.param_groups[0]["lr"])
+                self.assertEqual(rates[4::2], rates[5::2])
+                self.assertGreater(len(set(rates)), 1)
 
     def test_modules_and_optimizers_come_back(self):
         from troupe._state import Keeper
