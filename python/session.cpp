@@ -4,6 +4,7 @@
 #include "python/batch.hpp"
 #include "python/errors.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <pybind11/stl.h>
 
@@ -416,9 +417,12 @@ std::uint64_t all_reduce_mean_there(const Handle& handle, std::uintptr_t address
       unlocked([&] { return device.all_reduce_mean(vector.values, weight, vector.stream); }));
 }
 
+/// \param seconds  at least 0; a very large number is no longer than the session waits at most
 void barrier(const Handle& handle, double seconds) {
   auto& session = handle.get();
-  const std::chrono::milliseconds deadline(static_cast<std::int64_t>(1e3 * seconds));
+  constexpr double most = 1e12;
+  const std::chrono::milliseconds deadline(
+      static_cast<std::int64_t>(1e3 * std::min(seconds, most)));
   check(unlocked([&] { return session.barrier(deadline); }));
 }
 

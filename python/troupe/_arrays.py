@@ -1,9 +1,12 @@
 """Arrays that share memory with a batch."""
 
+import operator
+
 import numpy
 
 from troupe import _troupe
 from troupe._device import DeviceArray
+from troupe._errors import Error
 
 
 class Array(numpy.ndarray):
@@ -29,8 +32,34 @@ def array_of(values):
     return numpy.asarray(values).view(Array) if values.cuda is None else DeviceArray(values)
 
 
+def count_of(what, value, bits=64):
+    """A number for the module, which is whole and not negative."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise TypeError(f"{what}: expected a whole number, got {value!r}") from None
+    if not 0 <= number < 1 << bits:
+        raise ValueError(f"{what}: expected 0 to {(1 << bits) - 1}, got {number}")
+    return number
+
+
+def detached(values):
+    """Values of a PyTorch tensor without their history; other values as they are."""
+    return values.detach() if hasattr(values, "detach") else values
+
+
+def ids_of(what, values):
+    """Ids for the module, which are not negative."""
+    ids = int64_of(values)
+    if ids.size and ids.min() < 0:
+        place = int((ids < 0).argmax())
+        found = numpy.asarray(values).reshape(-1)[place]
+        raise Error("invalid_argument", f"{what}: expected ids from 0 to {2**63 - 1}, got {found} at {place}")
+    return ids
+
+
 def int64_of(values):
-    """Ids for the module: int64, one dimension, without gaps."""
+    """Whole numbers for the module: int64, one dimension, without gaps."""
     array = numpy.asarray(values)
     if array.size and array.dtype.kind not in "iu":
         raise TypeError(f"expected ids, which are whole numbers, found {array.dtype}")

@@ -2,7 +2,7 @@
 
 import numpy
 
-from troupe._arrays import Array, array_of, int64_of
+from troupe._arrays import Array, array_of, count_of, detached, ids_of
 
 
 class Embedding:
@@ -23,7 +23,7 @@ class Embedding:
 
     def rows(self, nodes) -> Array:
         """[nodes, dim] float32 after all steps that are over (global ids; duplicates allowed), in a turn or outside of one."""
-        return array_of(self._session._handle.learned_rows(self.node_type, int64_of(nodes)))
+        return array_of(self._session._handle.learned_rows(self.node_type, ids_of("nodes", nodes)))
 
     def gradient(self, nodes, rows, *, seeds=None, of_sum=False):
         """Hands in gradients of this turn's step; end_step sends them. Further calls in the turn add to them.
@@ -34,11 +34,10 @@ class Embedding:
         """
         if seeds is None and self._session._seeds is None:
             raise ValueError("seeds: expected their number, since this is not a turn of an epoch")
-        seeds = self._session._seeds if seeds is None else seeds
-        values = rows.detach() if hasattr(rows, "detach") else rows
-        values = numpy.ascontiguousarray(values, dtype=numpy.float32)
+        seeds = self._session._seeds if seeds is None else count_of("seeds", seeds)
+        values = numpy.ascontiguousarray(detached(rows), dtype=numpy.float32)
         if not of_sum:
             values = values * numpy.float32(seeds)
         if seeds == 0:  # a rank without a batch in this step
             nodes, values = (), values[:0]
-        self._session._handle.learned_gradient(self.node_type, int64_of(nodes), values, seeds)
+        self._session._handle.learned_gradient(self.node_type, ids_of("nodes", nodes), values, seeds)

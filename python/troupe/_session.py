@@ -1,11 +1,12 @@
 """A rank's view of a run."""
 
+import math
 import typing
 
 import numpy
 
 from troupe import _device, _gradients, _state
-from troupe._arrays import Array, array_of, column_of, int64_of
+from troupe._arrays import Array, array_of, column_of, count_of, detached, ids_of, int64_of
 from troupe._batch import Batch
 from troupe._embedding import Embedding
 from troupe._errors import Error
@@ -119,12 +120,17 @@ def _is_local(way):
     return way == "local"
 
 
-def _ids_or_mask(values):
+def _host_vector(values):
+    """What the module takes to change in place: an array, or that over the memory of a PyTorch tensor."""
+    return detached(values).numpy() if hasattr(values, "detach") else values
+
+
+def _ids_or_mask(what, values):
     """Ids as int64, or a mask as bytes, and which of the two."""
     array = numpy.asarray(values)
     if array.dtype.kind == "b":
         return numpy.ascontiguousarray(array.reshape(-1)).view(numpy.uint8), True
-    return int64_of(array), False
+    return ids_of(what, values), False
 
 
 class Session:
@@ -178,7 +184,7 @@ class Session:
 
     def find_nodes(self, original_ids, node_type=None) -> Array:
         """Global ids of nodes by their original ids, [nodes] int64, in the order given; duplicates allowed."""
-        return array_of(self._handle.find_nodes(int64_of(original_ids), self.graph.node_type(node_type)))
+        return array_of(self._handle.find_nodes(ids_of("original_ids", original_ids), self.graph.node_type(node_type)))
 
     def split_nodes(self, nodes, way="even", node_type=None) -> Seeds:
         """This rank's share of nodes that every rank names alike, in their order.
@@ -186,7 +192,7 @@ class Session:
         nodes  original ids, or a mask: bool for every node of the type, by original id
         way    "even": one stretch after the other; "local": as even, and near the ranks where they can be
         """
-        values, is_mask = _ids_or_mask(nodes)
+        values, is_mask = _ids_or_mask("nodes", nodes)
         return _seeds_of(self._handle.split_nodes(values, is_mask, _is_local(way), self.graph.node_type(node_type)))
 
     def split_seeds(self, role, way="even") -> Seeds:
@@ -199,7 +205,7 @@ class Session:
 
     def split_edges(self, edges, way="even", edge_type=None) -> Array:
         """This rank's share of edges that every rank names alike: original edge ids, or a mask by original edge id."""
-        values, is_mask = _ids_or_mask(edges)
+        values, is_mask = _ids_or_mask("edges", edges)
         return array_of(self._handle.split_edges(values, is_mask, _is_local(way), self.graph.edge_type(edge_type)))
 
     # ---- batches ----
@@ -210,7 +216,7 @@ class Session:
         A rank that has none in the last step gets one without seeds. In a resumed run, turns that were made before are left
         out. The first call hands the saved state to the restore hook.
         """
-        return self._turns(self._handle.epoch(number))
+        return self._turns(self._handle.epoch(count_of("epoch", number, bits=32)))
 
     def _turns(self, turns):
         for view in turns:
@@ -244,31 +250,32 @@ class Session:
         neighbors. with_rows: features, original ids and labels as well. times: [nodes] int64, only edges before them.
         """
         view = self._handle.sample_neighbors(
-            int64_of(nodes), [int(k) for k in fanout], self.graph.node_type(node_type), epoch, number, with_rows,
+            ids_of("nodes", nodes), [int(k) for k in fanout], self.graph.node_type(node_type),
+            count_of("epoch", epoch, bits=32), count_of("number", number), with_rows,
             None if times is None else int64_of(times),
         )  # fmt: skip
         return Batch(view, self.graph)
 
     def read_rows(self, nodes, node_type=None) -> Rows:
         """Features, original ids and labels of nodes (global ids; duplicates allowed), wherever they are kept."""
-        facts = self._handle.read_rows(int64_of(nodes), self.graph.node_type(node_type))
+        facts = self._handle.read_rows(ids_of("nodes", nodes), self.graph.node_type(node_type))
         columns = {name: column_of(*values) for name, *values in facts.pop("columns")}
         return Rows(columns=columns, **{name: array_of(values) for name, values in facts.items()})
 
     def read_column(self, name, nodes, node_type=None) -> Array:
         """A named column of nodes, [nodes, …] as it is stored, also one that features.columns does not name."""
-        _, *values = self._handle.read_column(name, int64_of(nodes), self.graph.node_type(node_type))
+        _, *values = self._handle.read_column(name, ids_of("nodes", nodes), self.graph.node_type(node_type))
         return column_of(*values)
 
     def degrees(self, nodes, edge_type=None, direction="in") -> Array:
         """[nodes] int64: how many edges of a type are in the lists of nodes; `direction` is "in" or "out"."""
         if direction not in ("in", "out"):
             raise ValueError(f'direction: expected "in" or "out", got {direction!r}')
-        return array_of(self._handle.degrees(int64_of(nodes), self.graph.edge_type(edge_type), direction == "in"))
+        return array_of(self._handle.degrees(ids_of("nodes", nodes), self.graph.edge_type(edge_type), direction == "in"))
 
     def find_edges(self, edge_ids, edge_type=None):
         """Global ids of the nodes that edges are between: two arrays [edges] int64. Costs a pass over the graph's edge ids."""
-        ends = self._handle.find_edges(int64_of(edge_ids), self.graph.edge_type(edge_type))
+        ends = self._handle.find_edges(ids_of("edge_ids", edge_ids), self.graph.edge_type(edge_type))
         return tuple(array_of(values) for values in ends)
 
     # ---- learned rows ----
@@ -300,12 +307,12 @@ class Session:
         if edge_type is not None and node_type is not None or (rows is not None and (node_type, edge_type) != (None, None)):
             raise ValueError("expected one of node_type, edge_type and rows")
         if rows is not None:
-            of, what = "rows", int(rows)
+            of, what = "rows", count_of("rows", rows)
         elif edge_type is not None:
             of, what = "edges", self.graph.edge_type(edge_type)
         else:
             of, what = "nodes", self.graph.node_type(node_type)
-        shape = [int(extent) for extent in (shape if hasattr(shape, "__iter__") else (shape,))]
+        shape = [count_of("shape", extent) for extent in (shape if hasattr(shape, "__iter__") else (shape,))]
         kind, size = ("zeros", 1.0) if init is None else init
         return Tensor(self, self._handle.make_tensor(name, of, what, dtype_name(dtype), shape, (kind, float(size))))
 
@@ -331,19 +338,21 @@ class Session:
     def all_reduce(self, values):
         """Replaces a float32 array by its sum over the ranks, added in rank order. In place; must have no gaps.
 
-        values  a NumPy array, or an array in the memory of the rank's CUDA device (of PyTorch, CuPy, …), which stays there
+        values  a NumPy array, a tensor of PyTorch in host memory, or an array in the memory of the rank's CUDA device (of
+                PyTorch, CuPy, …), which stays there
         """
         there = _device.vector_of(values)
         if there is None:
-            self._handle.all_reduce(values)
+            self._handle.all_reduce(_host_vector(values))
         else:
             self._handle.all_reduce_there(*there)
 
     def all_reduce_mean(self, values, weight) -> int:
         """As all_reduce, divided by the sum of the ranks' weights, which is returned. Rank with weight 0: adds nothing."""
         there = _device.vector_of(values)
+        weight = count_of("weight", weight)
         if there is None:
-            return self._handle.all_reduce_mean(values, weight)
+            return self._handle.all_reduce_mean(_host_vector(values), weight)
         return self._handle.all_reduce_mean_there(*there, weight)
 
     def all_reduce_gradients(self, gradients, *, seeds=None, of_sum=False) -> int:
@@ -358,7 +367,8 @@ class Session:
         """
         if seeds is None and self._seeds is None:
             raise ValueError("seeds: expected their number, since this is not a turn of an epoch")
-        return _gradients.all_reduce(self, gradients, self._seeds if seeds is None else seeds, of_sum)
+        seeds = self._seeds if seeds is None else count_of("seeds", seeds)
+        return _gradients.all_reduce(self, gradients, seeds, of_sum)
 
     def broadcast(self, parameters):
         """Gives all ranks rank 0's parameters: a PyTorch module, or NumPy arrays of float32; in place."""
@@ -366,6 +376,8 @@ class Session:
 
     def barrier(self, seconds=60.0):
         """Waits for all ranks. Raises Error (deadline_exceeded) with those that are missing; it may be called again then."""
+        if not 0 <= seconds < math.inf:
+            raise ValueError(f"seconds: expected a finite number from 0 on, got {seconds}")
         self._handle.barrier(seconds)
 
     # ---- checkpoints ----

@@ -4,7 +4,7 @@ import os
 
 import numpy
 
-from troupe._arrays import Array, Bfloat16Words, column_of, int64_of
+from troupe._arrays import Array, Bfloat16Words, column_of, detached, ids_of
 from troupe._errors import Error
 
 _NUMPY = {"f32": "f4", "f64": "f8", "f16": "f2", "bf16": "u2", "i32": "i4", "i64": "i8", "u8": "u1"}
@@ -27,7 +27,7 @@ def _rows_of(rows):
         if rows.start is None or rows.stop is None:
             raise ValueError("rows: expected a slice with both ends")
         rows = range(rows.start, rows.stop, 1 if rows.step is None else rows.step)
-    return int64_of(numpy.arange(rows.start, rows.stop, rows.step) if isinstance(rows, range) else rows)
+    return ids_of("rows", numpy.arange(rows.start, rows.stop, rows.step) if isinstance(rows, range) else rows)
 
 
 def _bfloat16_words(bits):
@@ -83,8 +83,7 @@ class Tensor:
         if self.read_only:
             raise Error("failed_precondition", f'tensor "{self.name}": a column of the store, which is read only')
         ids = _rows_of(rows)
-        values = values.detach() if hasattr(values, "detach") else values
-        array = numpy.asarray(values)
+        array = numpy.asarray(detached(values))
         if self.dtype == "bf16" and not (isinstance(array, Bfloat16Words) or array.dtype == numpy.uint16):
             array = _bfloat16_words(numpy.ascontiguousarray(array, dtype=numpy.float32).view(numpy.uint32))
         wanted = numpy.dtype(_NUMPY.get(self.dtype, "u1"))

@@ -57,6 +57,8 @@ class Calls(support.Scratch):
                 session.embedding("paper")
             table = session.embedding("node")
             for batch in session.epoch(0):
+                with self.assertRaisesRegex(ValueError, "seeds: expected 0 to .*, got -1"):
+                    table.gradient([0], np.zeros((1, 3)), seeds=-1)
                 with self.assertRaisesRegex(troupe.Error, "expected 1 rows of 3 columns, got 1 of 2"):
                     table.gradient([0], np.zeros((1, 2)), seeds=1)
                 with self.assertRaisesRegex(TypeError, "two dimensions"):

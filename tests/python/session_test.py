@@ -181,8 +181,8 @@ class Calls(support.Scratch):
             nodes = session.find_nodes(ids, "user")
             np.testing.assert_array_equal(session.read_rows(nodes, "user").original_ids, ids)
             self.assertEqual(len(session.find_nodes([], "user")), 0)
-            for wrong in ([60], [-1]):
-                with self.assertRaisesRegex(troupe.Error, "60"):
+            for wrong, text in (([60], "60"), ([-1], "got -1 at 0")):
+                with self.assertRaisesRegex(troupe.Error, text):
                     session.find_nodes(wrong, "user")
             with self.assertRaisesRegex(TypeError, "whole numbers"):
                 session.find_nodes([0.5], "user")
@@ -281,7 +281,9 @@ class Calls(support.Scratch):
 
             nodes = session.seeds("train").nodes
             expect(troupe.Error, "node", session.read_rows, [10**9], "user")
-            expect(troupe.Error, "node", session.read_rows, [-1], "user")
+            expect(troupe.Error, "nodes: expected ids from 0 .*, got -1 at 1", session.read_rows, [3, -1], "user")
+            too_large = np.array([2**64 - 1], np.uint64)
+            expect(troupe.Error, "got 18446744073709551615 at 0", session.read_rows, too_large, "user")
             expect(troupe.Error, "fanout", session.sample_neighbors, nodes, [-2], node_type="user")
             expect(troupe.Error, "column", session.read_column, "none", nodes, "user")
             expect(TypeError, "whole numbers", session.read_rows, [0.5], "user")
@@ -296,6 +298,21 @@ class Calls(support.Scratch):
             expect(ValueError, "not a turn of an epoch", session.all_reduce_gradients, np.zeros(3, np.float32))
             expect(troupe.Error, "none was made", session.tensor, "memory")
             expect(TypeError, "state_dict", session.keep, name="text")
+            ones = np.ones(2, np.float32)
+            for number in (-1, 2**32):
+                expect(ValueError, f"epoch: expected 0 to 4294967295, got {number}", session.epoch, number)
+                expect(ValueError, "epoch: expected 0 to 4294967295", session.sample_neighbors, nodes, [2],
+                       node_type="user", epoch=number)
+            expect(ValueError, "number: expected", session.sample_neighbors, nodes, [2], node_type="user", number=-1)
+            expect(TypeError, "epoch: expected a whole number, got 0.5", session.epoch, 0.5)
+            expect(ValueError, "weight: expected 0 to .*, got -2", session.all_reduce_mean, ones, -2)
+            expect(TypeError, "weight: expected a whole number, got 1.5", session.all_reduce_mean, ones, 1.5)
+            expect(ValueError, "seeds: expected 0 to .*, got -1", session.all_reduce_gradients, ones, seeds=-1)
+            expect(ValueError, "rows: expected 0 to .*, got -1", session.tensor, "t", (2,), rows=-1)
+            expect(ValueError, "shape: expected 0 to .*, got -2", session.tensor, "t", (2, -2), node_type="user")
+            for seconds in (float("inf"), float("nan"), -1, -float("inf")):
+                expect(ValueError, f"seconds: expected a finite number from 0 on, got {seconds}", session.barrier, seconds)
+            session.barrier(1e300)
 
         self.run_job(train, self.toy)
 

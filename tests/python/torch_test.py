@@ -333,6 +333,21 @@ class Torch(support.Scratch):
 
         self.run_job(train)
 
+    def test_tensors_are_summed_over_the_ranks(self):
+        def train(session):
+            mine = torch.full((2, 3), 10.0**session.rank)
+            session.all_reduce(mine)
+            self.assertTrue(torch.equal(mine, torch.full((2, 3), 11.0)))
+            values = torch.tensor([1.0 + session.rank, 4], requires_grad=True)
+            self.assertEqual(session.all_reduce_mean(values, 1 + 2 * session.rank), 4)
+            self.assertEqual(values.tolist(), [0.75, 2])
+            with self.assertRaisesRegex(TypeError, "float32.*gaps"):
+                session.all_reduce(torch.ones(4, 4)[:, ::2])
+            with self.assertRaisesRegex(TypeError, "float32"):
+                session.all_reduce(torch.ones(3, dtype=torch.float64))
+
+        self.run_job(train)
+
     def test_state_is_read_without_executing_it(self):
         from troupe._state import Keeper
 
