@@ -5,12 +5,15 @@ import numpy
 
 def all_reduce(session, gradients, seeds, of_sum):
     arrays = _arrays(gradients)
-    if arrays is None:
-        return _reduce_torch(session, _parameters(gradients), seeds, of_sum)
-    flat = _joined(arrays)
+    learned = _learned(gradients) if arrays is None else []
+    if learned:
+        return _reduce_torch(session, learned, seeds, of_sum)
+    flat = _joined(arrays or [])
     if not of_sum:
         flat *= numpy.float32(seeds)
-    total = session.all_reduce_mean(flat, seeds)
+    total = session.all_reduce_mean(flat, seeds)  # of nothing too: ranks that differ are told so
+    if not arrays:
+        raise ValueError("gradients: expected a parameter that requires a gradient, or an array; found none")
     _put_back(flat, arrays)
     return total
 
@@ -69,12 +72,29 @@ def _parameters(thing):
         found = [p for group in thing.param_groups for p in group["params"]]
     elif hasattr(thing, "parameters"):
         found = list(thing.parameters())
+    elif hasattr(thing, "requires_grad"):
+        found = [thing]
     else:
         found = list(thing)
     for parameter in found:
         if not hasattr(parameter, "requires_grad"):
             raise TypeError(f"expected PyTorch parameters or NumPy arrays, found {type(parameter).__name__}")
     return found
+
+
+def _learned(thing):
+    """Parameters that have gradients. Those of modules and optimizers may be frozen, and are passed over then."""
+    found = _parameters(thing)
+    import torch
+
+    if not hasattr(thing, "param_groups"):
+        for tensor in found:
+            if not isinstance(tensor, torch.nn.Parameter) and not (tensor.requires_grad and tensor.is_leaf):
+                raise TypeError(
+                    "gradients: expected parameters, found a tensor that gets no gradient\n"
+                    "try: pass the module or its parameters, not their gradients"
+                )
+    return [parameter for parameter in found if parameter.requires_grad]
 
 
 def _flat(torch, tensors, device="cpu"):
@@ -89,11 +109,10 @@ def _flat(torch, tensors, device="cpu"):
     return torch.cat([tensor.detach().reshape(-1).to(device) for tensor in tensors])
 
 
-def _reduce_torch(session, parameters, seeds, of_sum):
+def _reduce_torch(session, learned, seeds, of_sum):
     import torch
 
     with torch.no_grad():
-        learned = [p for p in parameters if p.requires_grad]
         flat = _flat(torch, [torch.zeros_like(p) if p.grad is None else p.grad for p in learned], session.device)
         if not of_sum:
             flat *= seeds

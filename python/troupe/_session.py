@@ -358,12 +358,13 @@ class Session:
     def all_reduce_gradients(self, gradients, *, seeds=None, of_sum=False) -> int:
         """Replaces gradients by those of the mean over all ranks' seeds, added in rank order: the same bits on every rank.
 
-        gradients  a PyTorch module, optimizer or list of parameters (their `.grad`; one without counts as zeros), or a NumPy
-                   array of float32, or a list of them; in place
+        gradients  a PyTorch module, optimizer, parameter or list of parameters (their `.grad`; one without counts as zeros;
+                   those that are frozen are passed over), or a NumPy array of float32, or a list of them; in place
         seeds      how many seeds this rank's gradients are of; by default those of the batch of this turn
         of_sum     the loss was a sum over these seeds; else a mean
 
-        Returns the number of seeds of all ranks.
+        Returns the number of seeds of all ranks. Raises TypeError for tensors that get no gradient, as gradients themselves,
+        and ValueError where nothing is left to add.
         """
         if seeds is None and self._seeds is None:
             raise ValueError("seeds: expected their number, since this is not a turn of an epoch")

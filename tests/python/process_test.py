@@ -249,6 +249,7 @@ class Programs(support.Scratch):
             ("sys.exit(4)", 1, r"exit\(4\)"),
             ("sys.exit()", 0, "^$"),
             ("session.all_reduce(np.zeros(2 + session.rank, np.float32))", 2, "rank 1"),
+            ("session.all_reduce_gradients([] if session.rank else np.ones(2, np.float32), seeds=1)", 2, "rank 1"),
             ("session.end_step()", 3, "outside a turn"),
         ):
             with self.subTest(body):

@@ -333,6 +333,37 @@ class Torch(support.Scratch):
 
         self.run_job(train)
 
+    def test_gradients_are_named_by_their_parameters(self):
+        def train(session):
+            def refused(kind, text, gradients):
+                with self.assertRaisesRegex(kind, text):
+                    session.all_reduce_gradients(gradients, seeds=1)
+
+            model = torch.nn.Linear(3, 2)
+            model(torch.ones(3)).sum().backward()
+            refused(TypeError, "(?s)expected parameters.*not their gradients", [p.grad for p in model.parameters()])
+            refused(TypeError, "(?s)expected parameters.*not their gradients", torch.ones(3))
+            refused(TypeError, "(?s)expected parameters.*not their gradients", model.weight * 2)
+            refused(TypeError, "found ndarray", [np.zeros(2, np.float32), model.weight])
+            one = torch.nn.Parameter(torch.ones(3))
+            one.grad = torch.full((3,), 1.0 + session.rank)
+            self.assertEqual(session.all_reduce_gradients(one, seeds=1), 2)
+            self.assertTrue(torch.equal(one.grad, torch.full((3,), 1.5)))
+            rows = torch.ones(2, requires_grad=True)
+            rows.grad = torch.ones(2)
+            self.assertEqual(session.all_reduce_gradients([rows, one], seeds=1), 2)
+
+        self.run_job(train)
+
+    def test_no_gradients_are_an_error(self):
+        def train(session):
+            frozen = torch.nn.Linear(3, 2).requires_grad_(False)
+            for nothing in (frozen, frozen.parameters(), torch.nn.ReLU(), []):
+                with self.assertRaisesRegex(ValueError, "expected a parameter that requires a gradient.*found none"):
+                    session.all_reduce_gradients(nothing, seeds=1)
+
+        self.run_job(train)
+
     def test_tensors_are_summed_over_the_ranks(self):
         def train(session):
             mine = torch.full((2, 3), 10.0**session.rank)
