@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <fmt/format.h>
 #include <pybind11/stl.h>
 
 namespace troupe::python {
@@ -190,9 +191,8 @@ py::tuple edges(const Handle& handle, std::size_t type) {
 // ---- batches ----
 
 EpochTurns epoch(const std::shared_ptr<Handle>& handle, std::uint32_t number) {
-  auto& session = handle->get();
-  const auto range = unlocked([&] { return session.epoch(number); });
-  check(session.status());
+  const auto range = handle->begin_epoch(number);
+  check(handle->get().status());
   return {handle, range};
 }
 
@@ -534,8 +534,21 @@ Session& SessionHandle::get() const {
   return *session_;
 }
 
+EpochRange SessionHandle::begin_epoch(std::uint32_t number) {
+  auto& session = get();
+  epoch_ = number;
+  ++epochs_begun_;
+  return unlocked([&] { return session.epoch(number); });
+}
+
 py::object EpochTurns::next() {
   auto& session = session_->get();
+  if (session_->epochs_begun() != epochs_begun_) {
+    raise(Error(Errc::failed_precondition,
+                fmt::format("epoch {}: its batches ended when epoch({}) was called\n"
+                            "try: finish the loop over one epoch before the next call",
+                            epoch_, session_->epoch())));
+  }
   unlocked([&] {
     if (turn_) {
       ++*turn_;

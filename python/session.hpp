@@ -4,6 +4,7 @@
 /// interpreter's lock while it waits.
 #include "launcher/session.hpp"
 
+#include <cstdint>
 #include <optional>
 #include <pybind11/pybind11.h>
 #include <thread>
@@ -21,21 +22,33 @@ class SessionHandle {
   Session& get() const;
   void end() { session_ = nullptr; }
 
+  /// Begins an epoch: iterators over the one before end.
+  EpochRange begin_epoch(std::uint32_t number);
+  std::uint32_t epoch() const { return epoch_; }  ///< Number of the last one that began
+  std::uint64_t epochs_begun() const { return epochs_begun_; }
+
  private:
   Session* session_;
   std::thread::id thread_;
+  std::uint32_t epoch_ = 0;
+  std::uint64_t epochs_begun_ = 0;
 };
 
-/// The turns of an epoch, as an iterator of Python.
+/// The turns of the session's last epoch, as an iterator of Python.
 class EpochTurns {
  public:
   EpochTurns(std::shared_ptr<const SessionHandle> session, EpochRange range)
-      : session_(std::move(session)), range_(range) {}
-  /// \throws pybind11::stop_iteration, troupe.Error
+      : session_(std::move(session)),
+        epoch_(session_->epoch()),
+        epochs_begun_(session_->epochs_begun()),
+        range_(range) {}
+  /// \throws pybind11::stop_iteration; troupe.Error, also where a later epoch has begun
   pybind11::object next();
 
  private:
   std::shared_ptr<const SessionHandle> session_;
+  std::uint32_t epoch_;
+  std::uint64_t epochs_begun_;
   EpochRange range_;
   std::optional<EpochRange::Iterator> turn_;
 };

@@ -214,7 +214,7 @@ class Session:
         """Iterator over this rank's batches of an epoch, steps_per_epoch of them: `for batch in session.epoch(e):`.
 
         A rank that has none in the last step gets one without seeds. In a resumed run, turns that were made before are left
-        out. The first call hands the saved state to the restore hook.
+        out. The first call hands the saved state to the restore hook. A call ends the epoch before: its iterator raises then.
         """
         return self._turns(self._handle.epoch(count_of("epoch", number, bits=32)))
 

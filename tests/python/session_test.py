@@ -369,6 +369,21 @@ class Calls(support.Scratch):
         self.run_job(train, self.toy, resume=True, train__epochs=3, output=self.path("resumed"))
         self.assertEqual(sorted(set(seen)), whole)
 
+    def test_a_later_epoch_replaces_the_iterator(self):
+        def train(session):
+            first, second = session.epoch(0), session.epoch(1)
+            with self.assertRaisesRegex(troupe.Error, r"epoch 0: .*epoch\(1\)") as replaced:
+                next(first)
+            self.assertEqual(replaced.exception.code, "failed_precondition")
+            self.assertEqual([batch.epoch for batch in second], [1, 1])
+            self.assertEqual(list(second), [])
+            third, again = session.epoch(2), session.epoch(2)
+            with self.assertRaisesRegex(troupe.Error, r"epoch 2: .*epoch\(2\)"):
+                list(third)
+            self.assertEqual([batch.epoch for batch in again], [2, 2])
+
+        self.run_job(train, self.toy, train__epochs=3)
+
     def test_an_epoch_may_be_left(self):
         def train(session):
             for _ in session.epoch(0):
