@@ -19,8 +19,9 @@ namespace {
 constexpr int interrupted = 130;
 
 /// Calls `train(session)`, which returns None, or the name of a code and a sentence.
-Status call(const py::object& train, Session& session) {
+Status call(const py::object& train, Session& session, const StopSignals& signals) {
   const py::gil_scoped_acquire lock;
+  signals.unblock_here();
   const auto handle = std::make_shared<SessionHandle>(session);
   try {
     const py::object failed = train(handle);
@@ -44,7 +45,7 @@ int run(const py::object& train, std::vector<std::string> arguments, bool device
   StopSignals signals;
   const py::gil_scoped_release unlocked;
   const auto code = run_ranks(static_cast<int>(arguments.size()), words.data(),
-                              [&train](Session& session) { return call(train, session); },
+                              [&](Session& session) { return call(train, session, signals); },
                               {.device_batches = device_batches});
   if (code == interrupted) {
     signals.drop_waiting();

@@ -525,6 +525,12 @@ void bind_calls(Binding& type) {
 }  // namespace
 
 Session& SessionHandle::get() const {
+  if (getpid() != process_) {
+    throw std::runtime_error(
+        "a session is for the process of its rank, this one is a forked child of it\n"
+        "try: call it there; a DataLoader with num_workers=0, since samplers work ahead of the "
+        "training already");
+  }
   if (session_ == nullptr) {
     throw std::runtime_error("the rank's function has returned: its session is over");
   }

@@ -8,17 +8,19 @@
 #include <optional>
 #include <pybind11/pybind11.h>
 #include <thread>
+#include <unistd.h>
 
 namespace troupe::python {
 
 /// Lifecycle: made around one rank's function; after end() all calls raise
-/// Threads:   the rank's alone; on others, calls raise
+/// Threads:   the rank's alone; on others, and in forked children, calls raise
 class SessionHandle {
  public:
   explicit SessionHandle(Session& session)
-      : session_(&session), thread_(std::this_thread::get_id()) {}
+      : session_(&session), thread_(std::this_thread::get_id()), process_(getpid()) {}
 
-  /// \throws std::runtime_error: on another thread, or after the rank's function has returned
+  /// \throws std::runtime_error: in another process, on another thread, or after the rank's function has
+  ///   returned
   Session& get() const;
   void end() { session_ = nullptr; }
 
@@ -30,6 +32,7 @@ class SessionHandle {
  private:
   Session* session_;
   std::thread::id thread_;
+  pid_t process_;
   std::uint32_t epoch_ = 0;
   std::uint64_t epochs_begun_ = 0;
 };

@@ -1,6 +1,8 @@
 #include "python/stop_signals.hpp"
 
+#include <atomic>
 #include <ctime>
+#include <pthread.h>
 #include <ucontext.h>
 #include <unistd.h>
 
@@ -24,9 +26,18 @@ void pass_on(int signal, siginfo_t* /*info*/, void* context) {
   kill(getpid(), signal);
 }
 
+/// Signals of the run in this process; a handler of forks takes no argument.
+std::atomic<const StopSignals*> under_way{nullptr};
+
 }  // namespace
 
 StopSignals::StopSignals() {
+  static const int registered = pthread_atfork(nullptr, nullptr, [] {
+    if (const auto* signals = under_way.exchange(nullptr)) {
+      signals->put_back();
+    }
+  });
+  static_cast<void>(registered);
   const auto set = stop_set();
   pthread_sigmask(SIG_BLOCK, &set, &mask_);
   struct sigaction action {};
@@ -36,12 +47,22 @@ StopSignals::StopSignals() {
   for (std::size_t i = 0; i < signals.size(); ++i) {
     sigaction(signals[i], &action, &actions_[i]);
   }
+  under_way = this;
 }
 
 StopSignals::~StopSignals() {
+  under_way = nullptr;
+  put_back();
+}
+
+void StopSignals::put_back() const {
   for (std::size_t i = 0; i < signals.size(); ++i) {
     sigaction(signals[i], &actions_[i], nullptr);
   }
+  pthread_sigmask(SIG_SETMASK, &mask_, nullptr);
+}
+
+void StopSignals::unblock_here() const {
   pthread_sigmask(SIG_SETMASK, &mask_, nullptr);
 }
 

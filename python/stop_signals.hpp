@@ -2,14 +2,16 @@
 /// \file stop_signals.hpp
 /// SIGINT and SIGTERM while a run goes on. The run takes them from where they wait, blocked in all threads.
 /// Threads that were there before, such as those of NumPy's BLAS, do not block them, and Python's handler
-/// would get them there.
+/// would get them there. Nor do the ranks' threads, because the processes that they start inherit blocked signals
+/// and would ignore a terminate().
 #include <array>
 #include <signal.h>
 
 namespace troupe::python {
 
-/// Lifecycle: from before the run until after it; then all is as before
+/// Lifecycle: from before the run until after it; then all is as before. One at a time
 /// Threads:   the one that calls run_ranks
+/// Guarantees: in a forked child all is as before at once
 class StopSignals {
  public:
   StopSignals();
@@ -19,8 +21,12 @@ class StopSignals {
 
   /// Forgets those that wait: the run has ended by one.
   void drop_waiting();
+  /// Unblocks the signals in a rank's thread; one that comes there is passed on to the run.
+  void unblock_here() const;
 
  private:
+  void put_back() const;
+
   sigset_t mask_{};
   std::array<struct sigaction, 2> actions_{};
 };

@@ -87,6 +87,27 @@ def _environment(job, changes, resume, overwrite):
 
 def _rank(train, handle):
     """None, or how the rank's function has failed: name of a code, a sentence."""
+    process = os.getpid()
+    try:
+        failed = _outcome(train, handle)
+    finally:
+        handle.end()
+    if os.getpid() != process:
+        _end_child(failed)
+    return failed
+
+
+def _end_child(failed):
+    """Ends a forked child that has returned from the rank's function: it has none of the threads that the run waits for."""
+    try:
+        sys.stdout.flush()
+        sys.stderr.flush()
+    finally:
+        os._exit(0 if failed is None else 1)
+
+
+def _outcome(train, handle):
+    """Calls the rank's function. Returns what _rank does."""
     rank = handle.rank
     try:
         train(Session(handle))
@@ -101,8 +122,6 @@ def _rank(train, handle):
     except BaseException as error:
         _print_traceback(rank)
         return "internal", traceback.format_exception_only(type(error), error)[-1].strip()
-    finally:
-        handle.end()
     return None
 
 

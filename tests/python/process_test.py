@@ -261,6 +261,74 @@ class Programs(support.Scratch):
                 self.assertEqual(ran.returncode, code, ran.stdout + ran.stderr)
                 self.assertRegex(ran.stderr, text)
 
+    def test_children_of_a_rank_end_by_signals_and_leave_the_session_alone(self):
+        """Children that execute another program, forked ones, and forked ones that return into the run."""
+        script = self.script(
+            "import multiprocessing, signal, subprocess\n"
+            "def forked(call):\n"
+            "    child = os.fork()\n"
+            "    if child == 0:\n"
+            "        try:\n"
+            "            call()\n"
+            "        except RuntimeError as error:\n"
+            "            os.write(1, f'{error}\\n'.encode())\n"
+            "            os._exit(3)\n"
+            "        os._exit(0)\n"
+            "    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])\n"
+            "def train(session):\n"
+            "    if session.rank == 0:\n"
+            "        ended = subprocess.Popen(['sleep', '60'])\n"
+            "        ended.terminate()\n"
+            "        print('executed', ended.wait(20))\n"
+            "        ended = multiprocessing.get_context('fork').Process(target=time.sleep, args=(60,))\n"
+            "        ended.start()\n"
+            "        ended.terminate()\n"
+            "        ended.join(20)\n"
+            "        print('forked', ended.exitcode)\n"
+            "        turns = session.epoch(0)\n"
+            "        calls = (lambda: session.read_rows([1]), lambda: session.global_step, lambda: next(turns))\n"
+            "        print('calls', [forked(call) for call in calls])\n"
+            "    for batch in session.epoch(0):\n"
+            "        session.end_step()\n"
+            "    child = os.fork()\n"
+            "    if child == 0 and session.rank == 0:\n"
+            "        session.barrier(30)\n"
+            "    if child == 0:\n"
+            "        return\n"
+            "    print('returned', session.rank, os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))\n"
+            f"troupe.run(train, {CORA!r}, set={{'output': {self.output()!r}}})\n"
+            "print('after')\n"
+        )
+        local = self.under_troupe(script, first=["--overwrite"], cluster__launch="local")
+        for words in ([sys.executable, "-B", script], local):
+            with self.subTest(words[1]):
+                ran = run_words(*words)
+                self.assertEqual(ran.returncode, 0, ran.stdout + ran.stderr)
+                for text in (f"executed {-signal.SIGTERM}", f"forked {-signal.SIGTERM}", "calls [3, 3, 3]",
+                             "returned 0 1", "returned 1 0"):  # fmt: skip
+                    self.assertIn(text, ran.stdout)
+                self.assertRegex(ran.stdout, "(?s)is for the process of its rank.*forked child.*num_workers=0")
+                self.assertEqual(ran.stdout.count("after"), 1 if words[1] == "-B" else 2)
+
+    def test_ctrl_c_ends_a_run_whose_ranks_have_children(self):
+        script = self.script(
+            "import subprocess\n"
+            "def train(session):\n"
+            "    child = subprocess.Popen(['sleep', '60'])\n"
+            "    for e in range(session.epochs):\n"
+            "        for batch in session.epoch(e):\n"
+            "            session.end_step()\n"
+            "        if session.rank == 0:\n"
+            "            print('epoch', e + 1)\n"
+            f"troupe.run(train, {CORA!r}, set={{'output': {self.output()!r}, 'train.epochs': 100000}})\n"
+        )
+        run = Watched(sys.executable, "-B", script, folder=self.folder)
+        run.wait_for("epoch 2")
+        os.killpg(run.process.pid, signal.SIGINT)  # as a terminal does: their children get it, too
+        self.assertEqual(run.end(), 130, run.text())
+        self.assertIn("go on from", run.text())
+        self.assertNotIn("KeyboardInterrupt", run.text())
+
     def test_a_rank_that_never_returns_does_not_hang_the_run(self):
         script = self.script(
             "def train(session):\n"
