@@ -223,17 +223,19 @@ py::dict read_rows(const Handle& handle, const py::buffer& nodes, std::size_t ty
   const auto ids = ids_of<NodeId>(nodes);
   auto& session = handle.get();
   auto rows = value_of(unlocked([&] { return session.read_rows(ids, node_type(type)); }));
+  const auto& facts = session.graph().node_types[type].labels;
   py::list columns;
   for (const auto& column : rows.columns) {
     columns.append(column_tuple(column, column_array(column, column.values.owner)));
   }
   const auto none = py::object(py::none());
   const bool has_features = rows.features.cols() > 0;
+  const bool has_labels = facts && !facts->has_columns();
   const bool has_targets = rows.targets.cols() > 0;
   return py::dict(
       "features"_a = has_features ? py::cast(take_matrix(std::move(rows.features))) : none,
       "original_ids"_a = take(std::move(rows.original_ids)),
-      "labels"_a = rows.labels.empty() ? none : py::cast(take(std::move(rows.labels))),
+      "labels"_a = has_labels ? py::cast(take(std::move(rows.labels))) : none,
       "targets"_a = has_targets ? py::cast(take_matrix(std::move(rows.targets))) : none,
       "columns"_a = columns);
 }
@@ -450,7 +452,6 @@ using Binding = py::class_<Handle, std::shared_ptr<Handle>>;
 
 void bind_facts(Binding& type) {
   type.def("end", &Handle::end)
-      .def_property_readonly("failed", [](const Handle& h) { return !h.get().status().ok(); })
       .def_property_readonly("rank", [](const Handle& h) { return raw(h.get().rank()); })
       .def_property_readonly("world", [](const Handle& h) { return h.get().world(); })
       .def_property_readonly("role", [](const Handle& h) { return h.get().role(); })

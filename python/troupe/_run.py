@@ -19,7 +19,7 @@ def run(train, job=None, *, set=None, resume=False, overwrite=False, device_batc
     set        {"train.epochs": 3, "sample.fanout": [5, 5]}: replaces values, as --set does
                Values of both may be numbers and arrays of NumPy, and paths.
     resume     continues from the newest checkpoint, as --resume does
-    overwrite  as --overwrite does
+    overwrite  as --overwrite does; not together with resume
     device_batches
                batches are in the memory of the ranks' devices (Batch.on_device), where the job's cluster.device has some
 
@@ -30,6 +30,8 @@ def run(train, job=None, *, set=None, resume=False, overwrite=False, device_batc
     """
     if not callable(train):
         raise TypeError(f"expected a function of a session, found {type(train).__name__}")
+    if resume and overwrite:
+        raise ValueError("resume, overwrite: expected one of them, found both")
     if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(line_buffering=True)  # what the launcher passes on, and what is printed before an end
     before = dict(os.environ)
@@ -116,7 +118,7 @@ def _outcome(train, handle):
     except Cancelled as error:
         return error.code, str(error)
     except Error as error:
-        if not handle.failed:  # else it says itself what happened to the run
+        if error.code != "peer_lost":  # of a process, which is not this one's mistake
             _print_traceback(rank)
         return error.code, str(error)
     except BaseException as error:

@@ -121,7 +121,7 @@ def _is_local(way):
 
 
 def _host_vector(values):
-    """What the module takes to change in place: an array, or that over the memory of a PyTorch tensor."""
+    """The array that the module changes in place; of a PyTorch tensor one over its memory."""
     return detached(values).numpy() if hasattr(values, "detach") else values
 
 
@@ -280,8 +280,10 @@ class Session:
 
     # ---- learned rows ----
 
-    def embedding(self, node_type) -> Embedding:
+    def embedding(self, node_type=None) -> Embedding:
         """Learned rows of a node type that `embedding` of the job file names."""
+        if not isinstance(node_type, str):
+            node_type = self.graph.node_types[self.graph.node_type(node_type)].name
         return Embedding(self, node_type)
 
     # ---- tensors by name, kept by the holders of the graph's parts ----

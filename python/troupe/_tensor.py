@@ -37,6 +37,16 @@ def _bfloat16_words(bits):
     return numpy.where(is_nan, (bits >> 16) | 0x40, nearest).astype(numpy.uint16)
 
 
+def _check_range(array, dtype, wanted):
+    """Raises ValueError for a whole number that the dtype does not have: NumPy would wrap it."""
+    limits = numpy.iinfo(wanted)
+    outside = numpy.argwhere((array < limits.min) | (array > limits.max))
+    if len(outside):
+        place = outside[0].tolist()
+        found = f"{array[tuple(place)]} at {place}" if place else array
+        raise ValueError(f"values: expected {dtype}, {limits.min} to {limits.max}, got {found}")
+
+
 class Tensor:
     """A tensor of a session, or a named column of nodes or edges, which is read only.
 
@@ -72,7 +82,7 @@ class Tensor:
         return column_of(*values)
 
     def write(self, rows, values):
-        """Replaces rows. values: [rows, …], or one row for all of them."""
+        """Replaces rows. values: [rows, …], or one row for all of them; numbers that the dtype does not have are refused."""
         self._put(rows, values, False)
 
     def add(self, rows, values):
@@ -89,6 +99,8 @@ class Tensor:
         wanted = numpy.dtype(_NUMPY.get(self.dtype, "u1"))
         if array.dtype.kind == "f" and wanted.kind != "f" and self.dtype != "bf16":
             raise TypeError(f"values: expected {self.dtype}, found {array.dtype}")
+        if wanted.kind in "iu" and self.dtype != "bf16" and not add:
+            _check_range(array, self.dtype, wanted)
         array = numpy.ascontiguousarray(numpy.broadcast_to(array, (len(ids), *self.shape)), dtype=wanted)
         self._session._handle.write_tensor(self.name, ids, self.dtype, array, add)
 

@@ -19,6 +19,8 @@ class Calls(support.Scratch):
         def train(session):
             table = session.embedding("node")
             self.assertEqual((table.node_type, table.dim), ("node", 3))
+            for same in (session.embedding(0), session.embedding()):  # by place; the only one
+                self.assertEqual((same.node_type, same.dim), ("node", 3))
             nodes = np.array([5, 9, 5])
             before = table.rows(nodes)
             self.assertEqual((before.dtype, before.shape), (np.float32, (3, 3)))
@@ -55,6 +57,8 @@ class Calls(support.Scratch):
         def train(session):
             with self.assertRaisesRegex(troupe.Error, 'expected a node type with learned rows \\("node"\\)'):
                 session.embedding("paper")
+            with self.assertRaisesRegex(IndexError, "expected 0 to 0, got 1"):
+                session.embedding(1)
             table = session.embedding("node")
             for batch in session.epoch(0):
                 with self.assertRaisesRegex(ValueError, "seeds: expected 0 to .*, got -1"):

@@ -260,6 +260,8 @@ class Programs(support.Scratch):
                 ran = python(script)
                 self.assertEqual(ran.returncode, code, ran.stdout + ran.stderr)
                 self.assertRegex(ran.stderr, text)
+                if "session" in body:  # the user's line is named
+                    self.assertRegex(ran.stderr, r"rank 1: Traceback[^$]*, in train\n")
 
     def test_children_of_a_rank_end_by_signals_and_leave_the_session_alone(self):
         """Children that execute another program, forked ones, and forked ones that return into the run."""

@@ -117,6 +117,8 @@ class Calls(support.Scratch):
             self.run_job(print, [support.CORA])
         with self.assertRaisesRegex(ValueError, "set: expected one line"):
             self.run_job(print, output="a\nb")
+        with self.assertRaisesRegex(ValueError, "resume, overwrite: expected one of them, found both"):
+            self.run_job(print, resume=True, overwrite=True)
 
     def test_another_thread_is_refused(self):
         def train(session):
@@ -368,6 +370,16 @@ class Calls(support.Scratch):
         self.run_job(train, self.toy, checkpoint__every__steps=1, train__epochs=2, output=self.path("resumed"))
         self.run_job(train, self.toy, resume=True, train__epochs=3, output=self.path("resumed"))
         self.assertEqual(sorted(set(seen)), whole)
+
+    def test_rows_of_no_nodes_have_what_the_type_has(self):
+        def train(session):
+            rows = session.read_rows([], "user")
+            self.assertEqual((rows.features.shape, rows.labels.shape, rows.labels.dtype), ((0, 6), (0,), np.int64))
+            self.assertEqual((rows.original_ids.shape, rows.columns["small"].shape), ((0,), (0, 2)))
+            self.assertIsNone(rows.targets)
+            self.assertIsNone(session.read_rows([], "item").labels)
+
+        self.run_job(train, self.toy)
 
     def test_a_later_epoch_replaces_the_iterator(self):
         def train(session):

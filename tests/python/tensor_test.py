@@ -59,6 +59,31 @@ class Tensors(support.Scratch):
 
         self.run_job(train, self.toy)
 
+    def test_numbers_outside_of_the_dtype_are_refused(self):
+        def train(session):
+            def expect(text, tensor, values):
+                with self.assertRaisesRegex(ValueError, text):
+                    tensor.write([0, 1], values)
+
+            pairs = session.tensor("pairs", (2,), dtype="i32", rows=2)
+            bytes_of = session.tensor("bytes", (), dtype="u8", rows=2)
+            long = session.tensor("long", (), dtype="i64", rows=2)
+            expect(r"expected i32, -2147483648 to 2147483647, got 1099511627776 at \[1, 0\]", pairs, [[1, 2], [2**40, 2**41]])
+            expect(r"expected u8, 0 to 255, got 300$", bytes_of, 300)
+            expect(r"expected u8, 0 to 255, got -1 at \[1\]", bytes_of, [3, -1])
+            expect(r"got 18446744073709551615 at \[0\]", long, np.array([2**64 - 1, 3], np.uint64))
+            expect(r"got 1180591620717411303424 at \[0\]", long, [2**70, 3])
+            if session.rank == 0:
+                pairs.write([0, 1], [[-(2**31), 2**31 - 1], [True, 0]])
+                bytes_of.write([0, 1], np.array([0, 255]))
+                long.write([0, 1], np.array([2**63 - 1, 5], np.uint64))
+            session.barrier()
+            np.testing.assert_array_equal(pairs.read([0, 1]), [[-(2**31), 2**31 - 1], [1, 0]])
+            np.testing.assert_array_equal(bytes_of.read([0, 1]), [0, 255])
+            np.testing.assert_array_equal(long.read([0, 1]), [2**63 - 1, 5])
+
+        self.run_job(train, self.toy)
+
     def test_columns_of_the_store_are_read_only(self):
         def train(session):
             small = session.tensor("small")
