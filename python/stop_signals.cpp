@@ -9,13 +9,21 @@
 namespace troupe::python {
 namespace {
 
-constexpr std::array signals{SIGINT, SIGTERM};
+constexpr std::array signals{SIGINT, SIGTERM, SIGHUP};
+
+/// Whether the process is to ignore it, as SIGHUP under nohup.
+bool is_unwanted(int signal) {
+  struct sigaction now {};
+  return signal == SIGHUP && sigaction(signal, nullptr, &now) == 0 && now.sa_handler == SIG_IGN;
+}
 
 sigset_t stop_set() {
   sigset_t set;
   sigemptyset(&set);
   for (const auto signal : signals) {
-    sigaddset(&set, signal);
+    if (!is_unwanted(signal)) {
+      sigaddset(&set, signal);
+    }
   }
   return set;
 }
@@ -45,7 +53,8 @@ StopSignals::StopSignals() {
   action.sa_flags = SA_SIGINFO | SA_RESTART;
   action.sa_mask = set;
   for (std::size_t i = 0; i < signals.size(); ++i) {
-    sigaction(signals[i], &action, &actions_[i]);
+    const bool taken = sigismember(&set, signals[i]) == 1;
+    sigaction(signals[i], taken ? &action : nullptr, &actions_[i]);
   }
   under_way = this;
 }

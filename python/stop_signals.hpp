@@ -1,6 +1,6 @@
 #pragma once
 /// \file stop_signals.hpp
-/// SIGINT and SIGTERM while a run goes on. The run takes them from where they wait, blocked in all threads.
+/// SIGINT, SIGTERM and SIGHUP while a run goes on. The run takes them from where they wait, blocked in all threads.
 /// Threads that were there before, such as those of NumPy's BLAS, do not block them, and Python's handler
 /// would get them there. Nor do the ranks' threads, because the processes that they start inherit blocked signals
 /// and would ignore a terminate().
@@ -28,7 +28,7 @@ class StopSignals {
   void put_back() const;
 
   sigset_t mask_{};
-  std::array<struct sigaction, 2> actions_{};
+  std::array<struct sigaction, 3> actions_{};
 };
 
 }  // namespace troupe::python

@@ -26,7 +26,7 @@ def run(train, job=None, *, set=None, resume=False, overwrite=False, device_batc
     Returns when all ranks have returned. A rank that raises ends the run: its traceback is printed with its rank, calls of
     the other ranks raise Cancelled, and SystemExit is raised with the codes of `troupe --help`: 1 an exception, 2 usage,
     3 data, 4 a peer failed, 130 interrupted. Ranks that do not return within ten seconds of that are ended with the process.
-    Call it on the main thread: SIGINT and SIGTERM are the run's while it lasts.
+    Call it on the main thread: SIGINT, SIGTERM and SIGHUP are the run's while it lasts.
     """
     if not callable(train):
         raise TypeError(f"expected a function of a session, found {type(train).__name__}")
