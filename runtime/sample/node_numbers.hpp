@@ -41,6 +41,9 @@ class NodeTable {
     }
   }
 
+  /// Whether so many ids more can be numbered without growing.
+  bool has_room(std::size_t ids) const { return ids == 0 || slots_for(used_ + ids) <= size_; }
+
   /// Adds a node that has a number. \requires it is not known, and begin() made room for it
   void add(NodeId node, std::uint32_t number) {
     const auto id = static_cast<IdT>(raw(node));

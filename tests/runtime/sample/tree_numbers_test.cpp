@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <utility>
 
 namespace troupe {
@@ -78,6 +79,40 @@ TEST(TreeNumbers, TakeTreesInAnyOrderAndRunsOfAnyLength) {
                               ids_of_tree(count, count + tree % 2, 100'000));
     }
   }
+}
+
+TEST(TreeNumbers, TakeManyShortRunsOfATreeInARow) {
+  for (const std::uint64_t end : {narrow_trees, wide_trees}) {
+    TreeNumbers numbers(end);
+    numbers.begin();
+    TreeTwin twin;
+    PooledVector<NodeId> nodes;
+    for (const std::uint32_t tree : {2U, 0U, 1U, 0U, 2U}) {
+      for (std::uint64_t run = 0; run < 60; ++run) {
+        expect_numbered_in_tree(numbers, twin, nodes, tree,
+                                ids_of_tree(run % 4 * (run % 7), run + tree % 2, end));
+      }
+    }
+  }
+}
+
+TEST(TreeNumbers, KeepNothingOfRunsOfATreeInARow) {
+  std::vector<std::uint64_t> ids(5000);
+  std::iota(ids.begin(), ids.end(), 7);
+  std::vector<std::uint32_t> out(ids.size());
+  TreeNumbers at_once(narrow_trees);
+  TreeNumbers one_by_one(narrow_trees);
+  PooledVector<NodeId> nodes;
+  at_once.number<std::uint64_t>(0, ids, nodes, out.data());
+  const std::vector<std::uint32_t> expected = out;
+  nodes.clear();
+
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    one_by_one.number<std::uint64_t>(0, std::span(ids).subspan(i, 1), nodes, &out[i]);
+  }
+
+  EXPECT_EQ(out, expected);
+  EXPECT_EQ(one_by_one.bytes(), at_once.bytes());
 }
 
 TEST(TreeNumbers, OfOneBatchSayNothingInTheNext) {
