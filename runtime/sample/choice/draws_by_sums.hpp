@@ -6,6 +6,8 @@
 #include "runtime/sample/choice/choice.hpp"
 
 #include <algorithm>
+#include <bit>
+#include <cstddef>
 #include <cstdint>
 #include <numeric>
 #include <span>
@@ -15,7 +17,7 @@
 namespace troupe {
 
 /// Draws from a list by sums of the weights that are left, where too many draws by its table were in
-/// vain; keeps its scratch.
+/// vain; keeps its scratch. A list is read once, a draw takes the logarithm of its length.
 class DrawsBySums {
  public:
   /// Everything is left but the positions of `excluded`.
@@ -47,21 +49,41 @@ class DrawsBySums {
 
  private:
   void leave_out(std::span<const std::uint32_t> excluded) {
+    std::ranges::for_each(excluded, [this](auto entry) { units_[entry] = 0; });
     left_ = std::accumulate(units_.begin(), units_.end(), std::uint64_t{0});
-    std::ranges::for_each(excluded, [this](auto entry) { take_out(entry); });
+    sums_.assign(units_.size() + 1, 0);
+    for (std::size_t i = 1; i < sums_.size(); ++i) {
+      sums_[i] += units_[i - 1];
+      if (const auto next = after(i); next < sums_.size()) {
+        sums_[next] += sums_[i];
+      }
+    }
   }
-  void take_out(std::uint32_t entry) { left_ -= std::exchange(units_[entry], 0); }
-  /// \requires something is left
+  void take_out(std::uint32_t entry) {
+    const auto units = std::exchange(units_[entry], 0);
+    left_ -= units;
+    for (std::size_t i = entry + std::size_t{1}; units > 0 && i < sums_.size(); i = after(i)) {
+      sums_[i] -= units;
+    }
+  }
+  /// The first entry at which the sum of units is above a draw. \requires something is left
   std::uint32_t draw(DrawStream& stream) const {
     std::uint64_t below = stream.below64(left_);
-    std::uint32_t entry = 0;
-    for (; below >= units_[entry]; ++entry) {
-      below -= units_[entry];
+    std::size_t entry = 0;
+    for (std::size_t step = std::bit_floor(units_.size()); step > 0; step /= 2) {
+      if (entry + step < sums_.size() && sums_[entry + step] <= below) {
+        entry += step;
+        below -= sums_[entry];
+      }
     }
-    return entry;
+    return static_cast<std::uint32_t>(entry);
   }
+  /// The next longer sum that ends at or behind place `i`.
+  static std::size_t after(std::size_t i) { return i + (i & (~i + 1)); }
 
   std::vector<std::uint64_t> units_;
+  /// Fenwick tree: at place i the sum of as many units that end with entry i - 1 as the lowest bit of i says.
+  std::vector<std::uint64_t> sums_;
   std::uint64_t left_ = 0;
 };
 
