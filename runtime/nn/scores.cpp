@@ -177,15 +177,14 @@ std::optional<double> roc_auc(std::span<const double> scores,
          (2.0 * static_cast<double>(positives) * static_cast<double>(negatives_below));
 }
 
-std::vector<double> class_one_probability(ConstMatrix logits) {
+std::vector<double> class_one_margins(ConstMatrix logits) {
   TROUPE_ASSERT(logits.cols == 2, "two classes wanted", logits.cols);
-  std::vector<double> probabilities(logits.rows);
+  std::vector<double> margins(logits.rows);
   for (std::size_t r = 0; r < logits.rows; ++r) {
     const auto row = logits.row(r);
-    const double difference = static_cast<double>(row[0]) - static_cast<double>(row[1]);
-    probabilities[r] = 1.0 / (1.0 + std::exp(difference));
+    margins[r] = static_cast<double>(row[1]) - static_cast<double>(row[0]);
   }
-  return probabilities;
+  return margins;
 }
 
 }  // namespace troupe::nn

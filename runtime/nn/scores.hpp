@@ -46,8 +46,9 @@ std::optional<MultilabelScores> multilabel_scores(ConstMatrix logits,
 /// \param labels 1 positive, 0 negative, -1 ignored Nothing of one class: none.
 std::optional<double> roc_auc(std::span<const double> scores, std::span<const std::int64_t> labels);
 
-/// Probability of class 1 of each row's softmax, in float64.
+/// Logit of class 1 minus that of class 0 of each row, in float64: ranks rows as their probabilities of
+/// class 1 do, but those that round to 0 or 1 are not tied.
 /// \requires logits.cols == 2
-std::vector<double> class_one_probability(ConstMatrix logits);
+std::vector<double> class_one_margins(ConstMatrix logits);
 
 }  // namespace troupe::nn

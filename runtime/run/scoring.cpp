@@ -249,7 +249,7 @@ Scores score_seeds(ConstMatrix logits, std::span<const std::int64_t> labels) {
   } else {
     predicted = nn::predict_classes(logits);
     if (logits.cols == 2) {
-      positive = nn::class_one_probability(logits);
+      positive = nn::class_one_margins(logits);
     }
   }
   scores.accuracy = nn::accuracy(predicted, labels);

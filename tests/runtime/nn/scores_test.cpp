@@ -122,15 +122,13 @@ TEST(Scores, AucOfOneClassIsNothingAndOfNanIsDefined) {
   EXPECT_EQ(roc_auc(std::vector<double>{NAN, 1, 2}, Labels{0, 1, 1}), 1.0);
 }
 
-TEST(Scores, ClassOneProbabilityIsStable) {
-  const Matrix logits = matrix_of({0, 0, 1000, -1000, -1000, 1000, 0, std::log(3.0F)}, 4, 2);
+TEST(Scores, MarginsOfClassOneAreNotTiedWhereProbabilitiesRound) {
+  const Matrix logits = matrix_of({0, 38, 0, 45, 0, 60, 0, 39, 20, -25}, 5, 2);
 
-  const auto p = class_one_probability(logits.view());
+  const auto margins = class_one_margins(logits.view());
 
-  EXPECT_EQ(p[0], 0.5);
-  EXPECT_EQ(p[1], 0.0);
-  EXPECT_EQ(p[2], 1.0);
-  EXPECT_NEAR(p[3], 0.75, 1e-7);
+  EXPECT_EQ(margins, (std::vector<double>{38, 45, 60, 39, -45}));
+  EXPECT_EQ(roc_auc(margins, Labels{0, 1, 1, 0, 0}), 1.0);
 }
 
 TEST(ScoresDeathTest, F1StopsOnAClassPastTheEnd) {

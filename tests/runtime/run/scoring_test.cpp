@@ -139,6 +139,14 @@ TEST(LinkScores, OfADivergedModelHaveAnOrder) {
   EXPECT_NEAR(*scores.auc, (0 + 0.5 + 1 + 1) / 4, 1e-12);
 }
 
+TEST(SeedScores, RankTwoClassesWhoseProbabilitiesRoundToOne) {
+  const Matrix logits = scores_of_rows(2, {0, 38, 0, 45, 0, 60, 0, 39});
+
+  const auto scores = score_seeds(logits.view(), std::vector<std::int64_t>{0, 1, 1, 0});
+
+  EXPECT_EQ(*scores.auc, 1);
+}
+
 TEST(EdgeScores, CompareClassesAndNumbersWithLabels) {
   const std::vector<float> labels{1, 0, 1, 0};
   const Matrix logits = scores_of_rows(2, {0, 1, 3, 1, 5, 1, 2, 0});
