@@ -258,11 +258,21 @@ std::vector<LinkEndTypes> types_of_pairs(const Job& job, const GraphInfo& graph)
   return {ends.begin(), ends.end()};
 }
 
+namespace {
+
+/// A chance below that of one word is that of one word, not none.
+std::uint32_t restart_threshold(double chance) {
+  const auto words = static_cast<std::uint32_t>(std::floor(chance * 0x1p32));
+  return chance > 0 ? std::max(words, std::uint32_t{1}) : 0;
+}
+
+}  // namespace
+
 WalkOptions walk_options(const WalkJob& walk, const GraphInfo& graph) {
   WalkOptions options;
   options.length = walk.length;
   options.per_seed = walk.per_seed;
-  options.restart_below = static_cast<std::uint32_t>(std::floor(walk.restart * 0x1p32));
+  options.restart_below = restart_threshold(walk.restart);
   for (const auto& type : types_of_steps(walk, graph)) {
     options.along.push_back(*type);
   }

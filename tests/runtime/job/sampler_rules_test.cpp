@@ -214,6 +214,12 @@ TEST(SamplerRules, OptionsOfWalksAreIntegers) {
   EXPECT_EQ(options.walks->window, 3U);
   EXPECT_FALSE(options.walks->second_order);
   EXPECT_EQ(options.fanout, (std::vector<std::vector<std::int32_t>>{{1, 1, 0}}));
+  for (const auto& [restart, below] : std::vector<std::pair<double, std::uint32_t>>{
+           {0, 0}, {1e-12, 1}, {0x1p-32, 1}, {0x1.8p-31, 3}}) {
+    auto rare = job;
+    rare.task.walk.restart = restart;
+    EXPECT_EQ(sample_options(rare, graph).walks->restart_below, below) << restart;
+  }
   const auto most = walk_reach(job, graph, {0, 4});
   EXPECT_EQ(most.nodes, (std::vector<std::uint64_t>{20, 24}));
   EXPECT_EQ(most.asked, 40U);
