@@ -57,8 +57,8 @@ const ForwardInput& DeviceCopies::input(const ForwardInput& host) {
       ids = copied(ids);
     }
   }
-  for (auto& layer : input_.blocks) {
-    for (LayerBlock& block : layer) {
+  const auto copy_blocks = [this](std::vector<LayerBlock>& blocks) {
+    for (LayerBlock& block : blocks) {
       block = with_offsets(block);
       const std::uint32_t first = block.first_edge();
       block.edges = {first, first + block.num_edges()};
@@ -66,7 +66,9 @@ const ForwardInput& DeviceCopies::input(const ForwardInput& host) {
       block.sources = copied(block.sources);
       block.weights = copied(block.weights);
     }
-  }
+  };
+  copy_blocks(input_.below);
+  std::ranges::for_each(input_.blocks, copy_blocks);
   return input_;
 }
 

@@ -214,6 +214,8 @@ void Network::check_shapes(const ForwardInput& input) const {
     TROUPE_ASSERT(blocks.size() == types.edges.size(), "edge types", blocks.size(),
                   types.edges.size());
   }
+  TROUPE_ASSERT(input.below.empty() || input.below.size() == types.edges.size(), "edge types",
+                input.below.size(), types.edges.size());
   for (const std::size_t type : types_read()) {
     const ConstMatrix& x = input.features[type];
     TROUPE_ASSERT(x.cols == types.nodes[type].cols, "features of type", type, x.cols,
@@ -432,6 +434,8 @@ std::vector<ConstMatrix> Network::forward_there(Executor& executor,
     for (auto& blocks : activations.with_offsets_.blocks) {
       std::ranges::transform(blocks, blocks.begin(), with_offsets);
     }
+    auto& below = activations.with_offsets_.below;
+    std::ranges::transform(below, below.begin(), with_offsets);
     here = &activations.with_offsets_;
   }
   record(executor, parameters, copies == nullptr ? *here : copies->input(input), activations);
@@ -447,11 +451,13 @@ void Network::record(Executor& executor, std::span<const float> parameters,
   Tape& tape = activations.tape_;
   tape.begin(executor, parameters_, parameters, true);
   std::vector<Rows> rows = record_features(input, activations);
+  const std::vector<LayerBlock>* below = input.below.empty() ? nullptr : &input.below;
   for (const Layer& layer : layers_) {
+    const auto& blocks = input.blocks[layer.number];
     const LayerCall call{.tape = tape,
                          .layer = layer,
-                         .blocks = input.blocks[layer.number],
-                         .below = layer.number == 0 ? nullptr : &input.blocks[layer.number - 1],
+                         .blocks = blocks,
+                         .below = std::exchange(below, &blocks),
                          .rows = rows,
                          .dropout = &input,
                          .edge_features = input.edge_features};

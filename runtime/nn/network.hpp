@@ -80,6 +80,9 @@ struct ForwardInput {
   /// [layers][edge types], 0 = nearest the input. Destinations and sources are nodes of the edge
   /// type's types; destination i is also row i of its type.
   std::vector<std::vector<LayerBlock>> blocks;
+  /// By edge type: in-edges of the sources of the first layer, which graph convolutions count; no layer
+  /// reads rows along them. Empty: none were sampled.
+  std::vector<LayerBlock> below = {};
   std::vector<ConstMatrix> features;             ///< by node type: [nodes, columns]
   std::vector<std::span<const OriginalId>> ids;  ///< by node type; read by dropout only
   /// By edge type: [edges, columns] by position in the blocks' `sources`; read where the model reads

@@ -78,6 +78,15 @@ Status take_edge_features(const nn::ModelTypes& types, const Batch& batch,
   return ok_status();
 }
 
+std::vector<LayerBlock> blocks_of_layer(const SampledBatch& sampled, std::uint32_t layer,
+                                        std::uint32_t layers) {
+  std::vector<LayerBlock> blocks;
+  for (std::size_t e = 0; e < sampled.edges.size(); ++e) {
+    blocks.push_back(listed_block(sampled, static_cast<EdgeTypeId>(e), layer, layers));
+  }
+  return blocks;
+}
+
 }  // namespace
 
 Result<nn::ForwardInput> forward_input(const nn::ModelOptions& model, std::uint64_t job_seed,
@@ -108,10 +117,11 @@ Result<nn::ForwardInput> forward_input(const nn::ModelOptions& model, std::uint6
     TROUPE_RETURN_IF_ERROR(take_edge_features(model.types, batch, input));
   }
   for (std::uint32_t layer = 0; layer < model.layers; ++layer) {
-    auto& blocks = input.blocks.emplace_back();
-    for (std::size_t e = 0; e < sampled.edges.size(); ++e) {
-      blocks.push_back(listed_block(sampled, static_cast<EdgeTypeId>(e), layer, model.layers));
-    }
+    input.blocks.push_back(blocks_of_layer(sampled, layer, model.layers));
+  }
+  if (model.layers == 1 && sampled.subgraph != Subgraph::directional) {
+    // The only block ends at the seeds, though the batch has the in-edges of their neighbors, too.
+    input.below = blocks_of_layer(sampled, 0, 2);
   }
   return input;
 }

@@ -153,6 +153,12 @@ std::vector<Way> ways() {
   statistics.clip = 1e-3;
   all.push_back({"running statistics", statistics, two_hops_of(two_nodes({0, 1}, {1, 0}))});
 
+  auto convolution = with("adam");
+  convolution.model.kind = "gcn";
+  all.push_back({"a graph convolution over a closed batch", convolution, three_closed_nodes(1)});
+  convolution.model.edge_weights = true;
+  all.push_back({"... with weights of edges", convolution, three_closed_nodes(2)});
+
   add_links(all);
   add_triples(all);
   return all;

@@ -54,8 +54,9 @@ struct ConvCall {
   std::size_t parameter;  ///< number of its first parameter; the others follow
   Rows source;            ///< [block.num_src or more] rows of the source type
   const LayerBlock& block;
-  const LayerBlock* below;  ///< block of the same edge type in the layer below; null: none
-  bool messages = false;    ///< `source` has what messages() made
+  /// Block of the same edge type in the layer below, of the first layer ForwardInput::below; null: none.
+  const LayerBlock* below;
+  bool messages = false;  ///< `source` has what messages() made
   /// [block.num_dst or more] the destinations' rows, where sources are read in place; none: the
   /// first of `source`.
   std::optional<Rows> own = {};

@@ -23,24 +23,14 @@ TEST_F(Inference, GivesTheSameLogitsWhateverTheBlocksAndHosts) {
   }
 }
 
-/// Attention that reads features of edges, on a graph of one type or on one of several.
-class InferenceOfEdgeFeatures : public testing::InferenceRuns {
+/// Beside it the same rows of batches with all neighbors.
+class InferenceAndBatches : public testing::InferenceRuns {
  protected:
-  void use_kind(const std::string& kind, const testing::TestGraph& graph, std::uint32_t parts) {
-    use(graph, parts,
-        {.kind = kind,
-         .hidden = 6,
-         .out_dim = 4,
-         .heads = 2,
-         .loops = false,
-         .edge_features = true});
-  }
-  /// Of nodes of type 0 in one batch with all neighbors, whose rows and features of edges are collected.
-  std::vector<std::vector<float>> forward(const std::vector<std::uint64_t>& nodes) {
-    SampleOptions sample;
+  /// Of nodes of type 0 in one batch of two hops.
+  std::vector<std::vector<float>> forward(SampleOptions sample,
+                                          const std::shared_ptr<const CollectOptions>& collect,
+                                          const std::vector<std::uint64_t>& nodes) {
     sample.fanout.assign(2, std::vector<std::int32_t>(cut_.info.edge_types.size(), all_neighbours));
-    sample.edge_data.entries = true;
-    const auto collect = collect_with_edges(cut_);
     const auto batch = testing::collect(
         cut_, collect, testing::drive(cut_, sample, {Purpose::evaluate, 0, 0}, nodes));
     const auto input = forward_input(network_->options(), 1, batch, false, {});
@@ -52,6 +42,40 @@ class InferenceOfEdgeFeatures : public testing::InferenceRuns {
       logits.emplace_back(rows.row(i).begin(), rows.row(i).end());
     }
     return logits;
+  }
+};
+
+TEST_F(InferenceAndBatches, OneGraphConvolutionHasTheBitsOfBatchesWithAllEdges) {
+  use(testing::featured_graph(), 2, {.kind = "gcn", .layers = 1, .out_dim = 4});
+  const auto expected = logits({{0, 1}}, nn::infer_block_bytes);
+  const std::vector<std::uint64_t> nodes = {0, 5, 11, 39};
+  SampleOptions sample;
+  sample.subgraph = Subgraph::induced;
+
+  const auto of_batch = forward(sample, collect_options(cut_, normalize_), nodes);
+
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    EXPECT_EQ(expected.at({0, nodes[i]}), of_batch[i]) << nodes[i];
+  }
+}
+
+/// Attention that reads features of edges, on a graph of one type or on one of several.
+class InferenceOfEdgeFeatures : public InferenceAndBatches {
+ protected:
+  void use_kind(const std::string& kind, const testing::TestGraph& graph, std::uint32_t parts) {
+    use(graph, parts,
+        {.kind = kind,
+         .hidden = 6,
+         .out_dim = 4,
+         .heads = 2,
+         .loops = false,
+         .edge_features = true});
+  }
+  /// In one batch with all neighbors, whose rows and features of edges are collected.
+  std::vector<std::vector<float>> forward(const std::vector<std::uint64_t>& nodes) {
+    SampleOptions sample;
+    sample.edge_data.entries = true;
+    return InferenceAndBatches::forward(sample, collect_with_edges(cut_), nodes);
   }
 };
 

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <memory>
+#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -63,6 +64,26 @@ inline Batch two_hops_of(Batch batch) {
   sampled.nodes[0].hop_end = {2, 2, 2};
   sampled.edges[0].row_begin = {0, 2, 2};
   batch.sampled = std::make_shared<const SampledBatch>(std::move(sampled));
+  return batch;
+}
+
+/// A batch with all edges among three nodes, node 0 first: 0 <- 1, 1 <- 0, 1 <- 2, 2 <- 0, 2 <- 1. `seeds` are
+/// its first nodes.
+inline Batch three_closed_nodes(std::uint32_t seeds) {
+  Batch batch = two_nodes({}, {});
+  auto sampled = *batch.sampled;
+  sampled.subgraph = Subgraph::induced;
+  sampled.seed_index.resize(seeds);
+  std::iota(sampled.seed_index.begin(), sampled.seed_index.end(), 0U);
+  sampled.nodes[0] = {{NodeId{0}, NodeId{1}, NodeId{2}}, {seeds, 3}};
+  sampled.edges[0].offsets = {0, 1, 3, 5};
+  sampled.edges[0].sources = {1, 0, 2, 0, 1};
+  sampled.edges[0].weights = {0.5F, 2, 0.25F, 3, 1.5F};
+  sampled.edges[0].row_begin = {0, 3};
+  batch.sampled = std::make_shared<const SampledBatch>(std::move(sampled));
+  batch.rows[0] = {matrix_of(3, 2, {1, -0.5F, 0.25F, 2, -3, 0.75F}),
+                   {OriginalId{0}, OriginalId{1}, OriginalId{2}}};
+  batch.labels.assign(seeds, 1);
   return batch;
 }
 

@@ -450,6 +450,25 @@ TEST(Learner, LearnsWithGraphConvolutions) {
   expect_learns(*make(o), two_nodes({0, 1}, {0, 1}));
 }
 
+/// The only layer's block ends at the seeds; degrees of their neighbors are those of the whole batch.
+TEST(Learner, OneGraphConvolutionCountsAllEdgesOfAClosedBatch) {
+  InlineExecutor executor;
+  for (const bool weighted : {false, true}) {
+    auto o = options();
+    o.model.kind = "gcn";
+    o.model.edge_weights = weighted;
+    const auto learner = make(o);
+
+    ASSERT_OK_AND_ASSIGN(const auto all, learner->outputs(executor, three_closed_nodes(3)));
+    for (const std::uint32_t seeds : {1U, 2U}) {
+      ASSERT_OK_AND_ASSIGN(const auto some, learner->outputs(executor, three_closed_nodes(seeds)));
+
+      ASSERT_EQ(some.rows(), seeds);
+      EXPECT_EQ(copy(some.view().flat()), copy(all.view().slice(0, seeds).flat())) << weighted;
+    }
+  }
+}
+
 TEST(Learner, RefusesBatchesThatDoNotFit) {
   InlineExecutor executor;
   const auto learner = make(options());
