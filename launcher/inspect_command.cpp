@@ -4,10 +4,13 @@
 #include "launcher/print_graph.hpp"
 #include "launcher/print_partition.hpp"
 #include "launcher/store_plots.hpp"
+#include "runtime/graph/store_files.hpp"
+#include "runtime/graph/store_layout.hpp"
 #include "runtime/partition/partition_book.hpp"
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -147,6 +150,13 @@ Status verify_splits(const PartitionedStore& store) {
   return ok_status();
 }
 
+/// Compares the files of the graph that were not loaded, such as names, with their checksums.
+template <class Store>
+Status verify_others(const Store& store, const StoreOptions& options) {
+  return StoreFiles(store.dir(), options, store.info().files, store_layout::graph_file)
+      .verify_others(*options.loaded);
+}
+
 Status inspect_partitioned(const InspectArguments& arguments, const StoreOptions& options) {
   TROUPE_ASSIGN_OR_RETURN(const auto store, PartitionedStore::open(arguments.store, options));
   print_graph(store.info());
@@ -159,6 +169,10 @@ Status inspect_partitioned(const InspectArguments& arguments, const StoreOptions
   }
   if (arguments.verify) {
     TROUPE_RETURN_IF_ERROR(verify_splits(store));
+    TROUPE_RETURN_IF_ERROR(verify_others(store, options));
+    const StoreFiles of_parts(store.dir(), options, store.partition().files,
+                              store_layout::partition_file);
+    TROUPE_RETURN_IF_ERROR(of_parts.verify_others(*options.loaded));
   }
   return show_more_if_asked(store, arguments);
 }
@@ -166,6 +180,9 @@ Status inspect_partitioned(const InspectArguments& arguments, const StoreOptions
 Status inspect_graph(const InspectArguments& arguments, const StoreOptions& options) {
   TROUPE_ASSIGN_OR_RETURN(const auto store, GraphStore::open(arguments.store, options));
   print_graph(store.info());
+  if (arguments.verify) {
+    TROUPE_RETURN_IF_ERROR(verify_others(store, options));
+  }
   return show_more_if_asked(store, arguments);
 }
 
@@ -177,7 +194,9 @@ ExitCode inspect_command(const InspectArguments& arguments) {
     return print_error(Error(Errc::invalid_argument, "expected --node or --global, got both"),
                        ExitCode::usage);
   }
-  const StoreOptions options{.verify = arguments.verify ? Verify::full : Verify::sizes};
+  std::set<std::string> loaded;
+  const StoreOptions options{.verify = arguments.verify ? Verify::full : Verify::sizes,
+                             .loaded = &loaded};
   const bool partitioned = store_kind(arguments.store) == StoreKind::partitioned;
   const auto done =
       partitioned ? inspect_partitioned(arguments, options) : inspect_graph(arguments, options);

@@ -17,6 +17,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -36,6 +37,8 @@ enum class Verify : std::uint8_t { full, sizes };
 struct StoreOptions {
   StoreMemory memory = StoreMemory::mapped;
   Verify verify = Verify::full;
+  /// Paths of the files that were loaded, noted by one thread at a time. Borrowed; null: none are.
+  std::set<std::string>* loaded = nullptr;
 };
 
 /// Seeds of one role of one split, sorted by original id.

@@ -47,21 +47,10 @@ Result<NpyArray> StoreFiles::load(const std::string& path, const ArrayShape& exp
                  fmt::format("{}: expected the file in the list of {}, found it missing there",
                              full_path.string(), listing_));
   }
-  const auto& file = found->second;
-  TROUPE_ASSIGN_OR_RETURN(auto segment, options_.memory == StoreMemory::mapped
-                                            ? map_file(full_path)
-                                            : load_file(full_path));
-  if (segment.bytes.size() != file.bytes) {
-    return Error(Errc::data_corruption,
-                 fmt::format("{}: expected {} bytes, found {}", full_path.string(), file.bytes,
-                             segment.bytes.size()));
-  }
-  if (options_.verify == Verify::full) {
-    const auto checksum = to_string(digest_of(segment.bytes));
-    if (checksum != file.checksum) {
-      return Error(Errc::data_corruption, fmt::format("{}: expected checksum {}, found {}",
-                                                      full_path.string(), file.checksum, checksum));
-    }
+  TROUPE_ASSIGN_OR_RETURN(auto segment,
+                          read(found->second, options_.memory, options_.verify == Verify::full));
+  if (options_.loaded != nullptr) {
+    options_.loaded->insert(path);
   }
   TROUPE_ASSIGN_OR_RETURN(auto array, parse_npy(segment, full_path.string()));
   if (!fits(array, expected)) {
@@ -71,6 +60,32 @@ Result<NpyArray> StoreFiles::load(const std::string& path, const ArrayShape& exp
                     expected_text(expected), to_string(array.type), shape_text(array.shape)));
   }
   return array;
+}
+
+Status StoreFiles::verify_others(const std::set<std::string>& loaded) const {
+  for (const auto& [path, file] : files_) {
+    if (!loaded.contains(path)) {
+      TROUPE_RETURN_IF_ERROR(read(file, StoreMemory::mapped, true));
+    }
+  }
+  return ok_status();
+}
+
+Result<Segment> StoreFiles::read(const FileInfo& file, StoreMemory memory, bool checksum) const {
+  const auto path = dir_ / file.path;
+  TROUPE_ASSIGN_OR_RETURN(auto segment,
+                          memory == StoreMemory::mapped ? map_file(path) : load_file(path));
+  if (segment.bytes.size() != file.bytes) {
+    return Error(Errc::data_corruption,
+                 fmt::format("{}: expected {} bytes, found {}", path.string(), file.bytes,
+                             segment.bytes.size()));
+  }
+  const auto found = checksum ? to_string(digest_of(segment.bytes)) : file.checksum;
+  if (found != file.checksum) {
+    return Error(Errc::data_corruption, fmt::format("{}: expected checksum {}, found {}",
+                                                    path.string(), file.checksum, found));
+  }
+  return segment;
 }
 
 }  // namespace troupe

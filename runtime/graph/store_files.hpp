@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -37,8 +38,15 @@ class StoreFiles {
   /// \errors data_corruption: not listed, other size, checksum, dtype or shape than expected;
   ///   not_found: the file is gone
   Result<NpyArray> load(const std::string& path, const ArrayShape& expected) const;
+  /// Compares the files that are not in `loaded` with size and checksum, also those that are no
+  /// arrays.
+  /// \errors data_corruption: other size or checksum than expected; not_found: a file is gone
+  Status verify_others(const std::set<std::string>& loaded) const;
 
  private:
+  /// Reads a file and compares its size and, if `checksum`, its checksum.
+  Result<Segment> read(const FileInfo& file, StoreMemory memory, bool checksum) const;
+
   std::filesystem::path dir_;
   StoreOptions options_;
   std::map<std::string, FileInfo> files_;
