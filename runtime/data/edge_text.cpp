@@ -18,12 +18,26 @@ struct Cells {
   std::string_view destination;
   std::string_view weight;
   std::string_view time;
+  char separator = 0;        ///< The first one, as Fields has it
+  char other_separator = 0;  ///< The first that differs from it, up to that after the last column
   bool ends() const { return !source.empty() && !destination.empty(); }
 };
 
 std::uint32_t last_column(const Format& format) {
-  return std::max({format.source_column, format.destination_column,
-                   format.weight_column.value_or(0), format.time_column.value_or(0)});
+  auto last = std::max({format.source_column, format.destination_column,
+                        format.weight_column.value_or(0), format.time_column.value_or(0)});
+  for (const auto& column : format.columns) {
+    last = std::max(last, column.field);
+  }
+  return last;
+}
+
+void note_separator(char separator, Cells& cells) {
+  if (cells.separator == 0) {
+    cells.separator = separator;
+  } else if (separator != 0 && separator != cells.separator && cells.other_separator == 0) {
+    cells.other_separator = separator;
+  }
 }
 
 Cells cells_of(std::string_view line, const Format& format) {
@@ -32,6 +46,7 @@ Cells cells_of(std::string_view line, const Format& format) {
   const auto last = last_column(format);
   for (std::uint32_t column = 0; column <= last && !fields.done(); ++column) {
     const auto field = fields.next();
+    note_separator(fields.separator(), cells);
     if (column == format.source_column) {
       cells.source = field;
     }
@@ -51,6 +66,13 @@ Cells cells_of(std::string_view line, const Format& format) {
 std::string missing_columns(const Format& format) {
   return fmt::format("expected ids in columns {} and {} (counted from 0)", format.source_column,
                      format.destination_column);
+}
+
+std::string_view name_of(char separator) {
+  return separator == ' '    ? "a space"
+         : separator == '\t' ? "a tab"
+         : separator == ','  ? "a comma"
+                             : "a semicolon";
 }
 
 /// Reads an id. \returns why not; empty: it was read
@@ -163,6 +185,10 @@ void parse_names(std::string_view text, const Format& format, Names& names) {
     const auto cells = cells_of(line, format);
     if (!cells.ends()) {
       return missing_columns(format);
+    }
+    if (cells.other_separator != 0) {  // One of them is probably part of a name
+      return fmt::format("expected the same separator between all columns, found {} and {}",
+                         name_of(cells.separator), name_of(cells.other_separator));
     }
     names.sources.push_back(cells.source);
     names.destinations.push_back(cells.destination);

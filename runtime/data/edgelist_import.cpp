@@ -94,7 +94,9 @@ class EdgelistImport {
         fmt::format("--columns{}{}", values ? ", --weight-column, --time-column" : "",
                     named ? ", --edge-columns" : "");
     if (options_.text_ids) {
-      return values ? "\ntry: --header if the first line has names, " + columns : "";
+      return fmt::format(
+          "\ntry: {}underscores in place of spaces and separators inside names",
+          values ? "--header if the first line has names, " + columns + ", or " : "");
     }
     return "\ntry: --ids text for ids that are no numbers, " + columns + ", --first-id or --nodes";
   }

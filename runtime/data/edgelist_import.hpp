@@ -29,13 +29,15 @@ struct EdgelistOptions {
 };
 
 /// Reads the files one after the other; an edge's original id is its number among all lines with an
-/// edge. Columns are separated by white space, commas, semicolons or tabs. Skipped: empty lines,
-/// lines that begin with #, % or //, and the first line of a file that has a letter where its
-/// source's number should be (a header; not with text_ids). Where a column of weights or times is
-/// stated, every edge has one: a finite number of 0 or more, rounded to f32, or an integer of 64
-/// bits; likewise for named columns, as number_text::append() reads them. Files may be compressed by gzip or zstd, found by their first bytes. Text ids are kept in
-/// the store as nodes-node/names.txt, line i + 1 for node i; while importing they are all in memory,
-/// beside `memory_bytes`.
+/// edge. Columns are separated as text_lines::Fields says; with text_ids by the same separator, up to
+/// the one after the last column that is read. Skipped: empty lines, lines that begin with #, % or //,
+/// and the first line of a file that has a letter where its source's number should be (a header; not
+/// with text_ids). Where a column of
+/// weights or times is stated, every edge has one: a finite number of 0 or more, rounded to f32, or
+/// an integer of 64 bits; likewise for named columns, as number_text::append() reads them. Files may
+/// be compressed by gzip or zstd, found by their first bytes. Text ids are kept in the store as
+/// nodes-node/names.txt, line i + 1 for node i; while importing they are all in memory, beside
+/// `memory_bytes`.
 /// \errors not_found: a file is missing; invalid_argument: a line that does not fit, with file, line
 ///   and text; data_corruption: compressed bytes that are damaged; failed_precondition: `out` exists
 ///   or cannot be written

@@ -25,15 +25,17 @@ inline bool is_empty(std::string_view line) {
   return line.empty();
 }
 
-/// The fields of one line after the other. Between two is white space, or one comma or semicolon
-/// with white space around it.
+/// The fields of one line after the other. Between two are spaces, or one tab with spaces around it,
+/// or one comma or semicolon with white space around it.
 class Fields {
  public:
   explicit Fields(std::string_view line) : at_(line.data()), end_(line.data() + line.size()) {
-    skip_space();
+    skip_spaces();
   }
   /// Whether the last field was taken.
   bool done() const { return done_; }
+  /// Separator after the last field: a space, tab, comma or semicolon; 0: the line's end.
+  char separator() const { return separator_; }
 
   std::string_view next() {
     const char* begin = at_;
@@ -41,26 +43,44 @@ class Fields {
       ++at_;
     }
     const std::string_view field(begin, static_cast<std::size_t>(at_ - begin));
-    skip_space();
-    if (at_ == end_) {
-      done_ = true;
-    } else if (is_mark(*at_)) {
-      ++at_;
-      skip_space();
-    }
+    skip_separator();
     return field;
   }
 
  private:
   static bool is_space(char c) { return c == ' ' || c == '\t'; }
   static bool is_mark(char c) { return c == ',' || c == ';'; }
-  void skip_space() {
+  void skip_separator() {
+    skip_spaces();
+    const char* const tab = at_;
+    skip_white_space();
+    done_ = at_ == end_;
+    if (done_) {
+      separator_ = 0;
+    } else if (is_mark(*at_)) {
+      separator_ = *at_++;
+      skip_white_space();
+    } else if (tab != at_) {  // Only the first of several tabs: between two is an empty field
+      separator_ = '\t';
+      at_ = tab + 1;
+      skip_spaces();
+    } else {
+      separator_ = ' ';
+    }
+  }
+  void skip_spaces() {
+    while (at_ != end_ && *at_ == ' ') {
+      ++at_;
+    }
+  }
+  void skip_white_space() {
     while (at_ != end_ && is_space(*at_)) {
       ++at_;
     }
   }
   const char* at_;
   const char* end_;
+  char separator_ = 0;
   bool done_ = false;
 };
 

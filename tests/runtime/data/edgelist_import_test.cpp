@@ -73,6 +73,17 @@ TEST_F(EdgelistImport, SeparatorsCommentsHeadersAndLineEndsGiveTheSameEdges) {
   }
 }
 
+TEST_F(EdgelistImport, AnEmptyCellBetweenTabsStaysACell) {
+  EdgelistOptions options;
+  options.destination_column = 2;
+  EXPECT_EQ(edges({"0\t\t1\t7\n2\t3\t1\t9\n1 \t \t3\n"}, options), three);
+  EXPECT_EQ(edges({"0\t,1,\t1\n2,5\t;\t1\n1\t5 \t 3\t\n"}, options), three)
+      << "tabs around a comma or semicolon belong to it";
+  options.source_column = 1;
+  EXPECT_EQ(edges({"\tfrom\tto\n7\t0\t1\n\t2\t1\n8\t1\t3\n"}, options), three);
+  EXPECT_ERROR(import({"0\t\t1\n"}), Errc::invalid_argument, "expected ids in columns 0 and 1");
+}
+
 TEST_F(EdgelistImport, ColumnsAndFirstIdAreChosen) {
   EdgelistOptions options;
   options.source_column = 3;
@@ -157,6 +168,30 @@ TEST_F(EdgelistImport, TextIdsAreNumberedByFirstAppearanceAndKept) {
   EXPECT_EQ(testing::file_text(out_ / "nodes-node/names.txt"), "alice\nbob\nc/1\n7\n");
   options.header = true;
   EXPECT_EQ(edges({"from,to\nalice,bob\n", "from,to\ncarl,bob\nbob,d\n"}, options), three);
+}
+
+TEST_F(EdgelistImport, NamesThatHoldASeparatorAreRefusedWithTheirLine) {
+  EdgelistOptions options;
+  options.text_ids = true;
+  const std::string what = "expected the same separator between all columns, found ";
+  const std::string advice = "try: underscores in place of spaces and separators inside names";
+  for (const auto& [text, found] : std::vector<std::pair<std::string, std::string>>{
+           {"New York,Los Angeles", "a space and a comma"},
+           {"Boston,New York", "a comma and a space"},
+           {"Boston\tNew York", "a tab and a space"},
+           {"\"a b\",\"c d\"", "a space and a comma"},
+           {"New York;Boston", "a space and a semicolon"},
+           {"Smith, John\tDoe, Jane", "a comma and a tab"}}) {
+    EXPECT_ERROR(import({"a,b\n" + text + "\n"}, options), Errc::invalid_argument,
+                 "edges0: line 2: " + what + found);
+    EXPECT_ERROR(import({text}, options), Errc::invalid_argument, advice);
+  }
+  for (const std::string text :
+       {"a b {'weight': 1, 'x': 2}", "a\tb\tNew York, 5", "a, b", "a ,b, c d", "a \t b", "a b"}) {
+    EXPECT_EQ(edges({text}, options), (Texts{"0>1"})) << text;
+  }
+  options.time_column = 2;
+  EXPECT_ERROR(import({"a,b,5 c;d"}, options), Errc::invalid_argument, "a comma and a space");
 }
 
 TEST_F(EdgelistImport, TransformsAreThoseOfTheWriter) {
