@@ -195,8 +195,11 @@ Status Table::add(const npy_source::Source& source, const std::string& file) {
     return add_array(std::move(piece));
   }
   TROUPE_ASSIGN_OR_RETURN(const auto cols, number_text::count_columns(piece.path));
-  if (cols == 0 && !pieces_.empty()) {
+  if (!pieces_.empty() && cols == 0) {
     return ok_status();  // a further file without rows
+  }
+  if (!pieces_.empty() && cols_ == 0) {
+    pieces_.clear();  // a first file without rows
   }
   return add_piece(std::move(piece), cols, cols != 1);
 }

@@ -21,7 +21,7 @@ enum class TableFormat : std::uint8_t { npy, text };
 class Table {
  public:
   /// Opens the files; .npy arrays are mapped and have one or two dimensions, text has as many
-  /// columns as its first line.
+  /// columns as its first line. Files of text without rows are left out where others have rows.
   /// \param files  relative to `source`, at least one
   /// \errors invalid_argument: a shape that does not fit; those of opening and mapping
   static Result<Table> open(const npy_source::Source& source, const std::vector<std::string>& files,

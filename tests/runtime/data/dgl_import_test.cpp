@@ -85,6 +85,27 @@ TEST_F(Dgl, ChunksBecomeOneGraph) {
   EXPECT_EQ(test.original, (std::vector<OriginalId>{OriginalId{2}}));
 }
 
+TEST_F(Dgl, AnyChunkOfTextMayBeEmpty) {
+  write_all(in_ / "writes0.csv", "");
+  write_all(in_ / "writes1.csv", "0 1\n2 0\n1 3\n");
+  meta_["num_edges_per_chunk"][0] = {0, 3};
+  ASSERT_OK_AND_ASSIGN(const auto graph, store());
+  EXPECT_EQ(edges_with_values(graph), (std::vector<std::string>{"0>1", "2>0", "1>3"}));
+
+  write_all(in_ / "writes1.csv", "\n");
+  write_all(in_ / "writes2.csv", "0 1\n2 0\n1 3\n");
+  meta_["edges"]["author:writes:paper"] = csv({"writes0.csv", "writes1.csv", "writes2.csv"});
+  meta_["num_edges_per_chunk"][0] = {0, 0, 3};
+  ASSERT_OK_AND_ASSIGN(const auto later, store());
+  EXPECT_EQ(edges_with_values(later).size(), 3U);
+
+  write_all(in_ / "writes2.csv", "");
+  meta_["num_edges_per_chunk"][0] = {0, 0, 0};
+  meta_["edge_data"].clear();
+  ASSERT_OK_AND_ASSIGN(const auto none, store());
+  EXPECT_EQ(none.info().edge_types[0].count, 0U);
+}
+
 TEST_F(Dgl, SaysWhichArraysWereNotTaken) {
   ASSERT_OK(import());
   EXPECT_EQ(left_out_, (std::vector<std::string>{"node_data/paper/year"}));
