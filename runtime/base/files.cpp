@@ -66,8 +66,21 @@ Status flush_directory(const fs::path& path) {
 
 Error file_error(const fs::path& path, std::string_view what, int error_number) {
   const auto code = error_number == ENOENT ? Errc::not_found : Errc::failed_precondition;
-  return Error(code, fmt::format("{}: {}: {}", path.string(), what,
-                                 std::generic_category().message(error_number)));
+  auto text =
+      fmt::format("{}: {}: {}", path.string(), what, std::generic_category().message(error_number));
+  std::error_code ignored;
+  if (error_number == ENOENT && fs::is_symlink(path, ignored)) {
+    text += fmt::format(
+        "; it is a link to {}, which is missing\n"
+        "try: fetch the data that the link stands for",
+        fs::read_symlink(path, ignored).string());
+  }
+  return Error(code, text);
+}
+
+bool has_name(const fs::path& path) {
+  std::error_code ignored;
+  return fs::exists(fs::symlink_status(path, ignored));
 }
 
 Status for_each_block(const fs::path& path,

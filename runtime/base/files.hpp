@@ -15,9 +15,13 @@
 
 namespace troupe {
 
-/// The error of a failed system call on `path`: not_found for a missing file, else
-/// failed_precondition.
+/// The error of a failed system call on `path`: not_found for a missing file, which may be the target
+/// of a link, else failed_precondition.
 Error file_error(const std::filesystem::path& path, std::string_view what, int error_number);
+
+/// Whether a folder has an entry of this name. Also a link to a missing file counts: reading it
+/// reports what is missing.
+bool has_name(const std::filesystem::path& path);
 
 /// Reads a file whole.
 /// \errors not_found; failed_precondition: larger than `max_bytes`, or unreadable

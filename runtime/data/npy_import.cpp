@@ -1,5 +1,6 @@
 #include "runtime/data/npy_import.hpp"
 
+#include "runtime/base/files.hpp"
 #include "runtime/data/json_document.hpp"
 #include "runtime/data/npy_graph.hpp"
 #include "runtime/data/npy_source.hpp"
@@ -46,10 +47,8 @@ Result<graph_source::Graph> open_directory(const Source& source, const ImportOpt
 
 /// The document of a directory that has one.
 std::optional<std::filesystem::path> document_in(const std::filesystem::path& source) {
-  std::error_code ignored;
   auto document = source / "arrays.json";
-  return std::filesystem::is_regular_file(document, ignored) ? std::optional(std::move(document))
-                                                             : std::nullopt;
+  return has_name(document) ? std::optional(std::move(document)) : std::nullopt;
 }
 
 /// Adds the files that a JSON value names, whatever their names end in.

@@ -50,8 +50,7 @@ Error bad_input(const std::string& file, const std::string& what) {
 
 Result<Meta> read_meta(const std::filesystem::path& dir) {
   Meta meta;
-  std::error_code ignored;
-  if (!std::filesystem::exists(dir / "meta.json", ignored)) {
+  if (!has_name(dir / "meta.json")) {
     return meta;
   }
   TROUPE_ASSIGN_OR_RETURN(const auto parsed, read_json_document(dir / "meta.json"));
@@ -80,8 +79,7 @@ Result<Meta> read_meta(const std::filesystem::path& dir) {
 }
 
 bool Source::has(const std::string& file) const {
-  std::error_code ignored;
-  return std::filesystem::exists(dir / file, ignored);
+  return has_name(dir / file);
 }
 
 Result<NpyArray> Source::read(const std::string& file) const {

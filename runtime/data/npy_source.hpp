@@ -37,6 +37,7 @@ Result<Meta> read_meta(const std::filesystem::path& dir);
 struct Source {
   std::filesystem::path dir;
   Meta meta;
+  /// Whether there is a file of this name, or a link to one that is missing, which is then an error.
   bool has(const std::string& file) const;
   Result<NpyArray> read(const std::string& file) const;
 };

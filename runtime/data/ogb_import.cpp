@@ -163,9 +163,7 @@ class OgbDirectory {
     for (const auto& file : folder_.files(folder)) {
       auto name = file.substr(0, file.find('.'));
       const bool is_csv = file == name + ".csv.gz" || file == name + ".csv";
-      const bool is_array = is_array_name(name, of);
-      if (is_csv && is_array &&
-          source_.has(fmt::format("{}/{}", folder, file))) {  // not so: a link to nothing
+      if (is_csv && is_array_name(name, of)) {
         names.insert(std::move(name));
       }
     }

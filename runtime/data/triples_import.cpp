@@ -240,8 +240,7 @@ Status refuse_archives(const fs::path& path) {
 fs::path find_role(const fs::path& folder, std::string_view role) {
   for (const auto* end : {".txt", ".txt.gz", ".txt.zst"}) {
     auto path = folder / (std::string(role) + end);
-    std::error_code ignored;
-    if (fs::is_regular_file(path, ignored)) {
+    if (has_name(path)) {
       return path;
     }
   }

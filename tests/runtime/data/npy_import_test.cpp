@@ -207,6 +207,23 @@ TEST_F(NpyImport, NamedSplitsAndMasksBecomeSplits) {
   EXPECT_EQ(mask.global, (std::vector<NodeId>{NodeId{1}, NodeId{2}}));
 }
 
+TEST_F(NpyImport, ALinkToAMissingFileIsAnError) {
+  for (const std::string file : {"x.npy", "y.npy", "meta.json", "train_idx.npy", "test_masks.npy",
+                                 "val_links.npy", "arrays.json"}) {
+    remove(file);
+    std::filesystem::create_symlink("/nowhere/a.npy", in_ / file);
+    EXPECT_ERROR(import(), Errc::not_found, file);
+    EXPECT_ERROR(import(), Errc::not_found, "a link to /nowhere/a.npy, which is missing");
+    remove(file);
+    SetUp();
+  }
+  remove("x.npy");
+  save_npy<std::int32_t>(in_ / "x_indptr.npy", {5}, {0, 1, 1, 1, 1});
+  save_npy<std::int32_t>(in_ / "x_indices.npy", {1}, {1});
+  std::filesystem::create_symlink("/nowhere/a.npy", in_ / "x_data.npy");
+  EXPECT_ERROR(import(), Errc::not_found, "x_data.npy");
+}
+
 TEST_F(NpyImport, FilesWinOverMasksOfOneDimension) {
   save_npy<std::uint8_t>(in_ / "train_masks.npy", {'b', 1}, {4}, {0, 1, 1, 1});
   ASSERT_OK_AND_ASSIGN(const auto with_files, import());

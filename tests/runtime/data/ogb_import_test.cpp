@@ -216,11 +216,22 @@ TEST_F(Ogb, OnlyCsvFilesThatAreThereCountAsArraysOfEdges) {
   write_all(in_ / "raw/edge-feat", "1\n");
   write_all(in_ / "raw/edge_weight.txt", "1\n");
   write_all(in_ / "raw/edge.weight.csv", "1\n");
-  std::filesystem::create_symlink("nothing", in_ / "raw/edge-feat.csv");
   write_all(in_ / "raw/edge_year.csv", "1\n2\n3\n");
   EXPECT_OK(import());
   EXPECT_ERROR(import({"edge_weight", {}}), Errc::not_found,
                "raw: expected weights of edges named \"edge_weight\", found edge_year");
+}
+
+TEST_F(Ogb, ALinkToAMissingFileIsAnError) {
+  for (const std::string file : {"raw/node-feat.csv.gz", "raw/node-label.csv.gz",
+                                 "raw/edge-feat.csv", "split/time/valid.csv.gz"}) {
+    std::filesystem::remove(in_ / file);
+    std::filesystem::create_symlink("/nowhere/a.csv", in_ / file);
+    EXPECT_ERROR(import(), Errc::not_found, file);
+    EXPECT_ERROR(import(), Errc::not_found, "a link to /nowhere/a.csv, which is missing");
+    std::filesystem::remove(in_ / file);
+    SetUp();
+  }
 }
 
 TEST_F(Ogb, EdgeFeaturesOfOneColumnCanBeWeights) {

@@ -191,6 +191,17 @@ TEST_F(Triples, LinesThatAreNoTriplesAreNamed) {
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(temp_.path()), {}), 1);
 }
 
+TEST_F(Triples, ALinkToAMissingFileIsAnError) {
+  for (const std::string role : {"valid", "test"}) {
+    SetUp();
+    std::filesystem::remove(in_ / (role + ".txt"));
+    std::filesystem::create_symlink("/nowhere/x.txt", in_ / (role + ".txt"));
+    EXPECT_ERROR(import(), Errc::not_found, role + ".txt");
+    EXPECT_ERROR(import(), Errc::not_found, "a link to /nowhere/x.txt, which is missing");
+    std::filesystem::remove(in_ / (role + ".txt"));
+  }
+}
+
 TEST_F(Triples, MissingFilesAndArchivesAreErrors) {
   std::filesystem::remove(in_ / "valid.txt");
   EXPECT_ERROR(import(), Errc::not_found, "expected valid.txt");
