@@ -83,6 +83,10 @@ Status read_masks(const Source& source, std::uint64_t nodes, std::string_view ro
     seeds.try_emplace({"", std::string(role)}, set_nodes(values));
     return ok_status();
   }
+  if (array.shape[0] > most_types) {
+    return bad_input(file,
+                     fmt::format("expected at most {} masks, got {}", most_types, array.shape[0]));
+  }
   for (std::uint64_t k = 0; k < array.shape[0]; ++k) {
     const auto name = fmt::format("mask{}", k);
     seeds.try_emplace({name, std::string(role)}, set_nodes(values.subspan(k * nodes, nodes)));

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <set>
 
 namespace troupe {
 
@@ -135,7 +136,23 @@ Status StoreWriter::State::check_columns() const {
   return ok_status();
 }
 
+Status StoreWriter::State::check_splits() const {
+  std::set<std::string_view> names;
+  for (const auto& role : seeds_) {
+    names.insert(role.first.first);
+  }
+  for (const auto& role : links_) {
+    names.insert(role.first.first);
+  }
+  if (names.size() > most_types) {
+    return Error(Errc::invalid_argument,
+                 fmt::format("expected at most {} splits, got {}", most_types, names.size()));
+  }
+  return ok_status();
+}
+
 Result<GraphInfo> StoreWriter::State::finish() {
+  TROUPE_RETURN_IF_ERROR(check_splits());
   TROUPE_RETURN_IF_ERROR(begin_edges());
   for (auto& nodes : nodes_) {
     TROUPE_RETURN_IF_ERROR(finish_rows(nodes));

@@ -116,6 +116,7 @@ class StoreWriter::State {
   Status close_rows(const stream_store::NodeRows& rows, stream_store::RowFile& file);
   Status settle_counts();
   Status check_columns() const;
+  Status check_splits() const;
   Status finish_edges(stream_store::WrittenEdges& edges);
   /// An array of rows of edges on its way to disk.
   struct EdgeRowFile {

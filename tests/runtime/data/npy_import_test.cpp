@@ -207,6 +207,19 @@ TEST_F(NpyImport, NamedSplitsAndMasksBecomeSplits) {
   EXPECT_EQ(mask.global, (std::vector<NodeId>{NodeId{1}, NodeId{2}}));
 }
 
+TEST_F(NpyImport, MoreMasksThanAStoreHasSplitsAreRefused) {
+  remove("train_idx.npy");
+  remove("x.npy");
+  remove("y.npy");
+  save_npy<std::int64_t>(in_ / "edge_index.npy", {2, 0}, {});
+  save_npy<std::uint8_t>(in_ / "train_masks.npy", {'b', 1}, {1'000'000'000'000, 0}, {});
+  EXPECT_ERROR(import(), Errc::invalid_argument,
+               "train_masks.npy: expected at most 65536 masks, got 1000000000000");
+  save_npy<std::uint8_t>(in_ / "train_masks.npy", {'b', 1}, {65'536, 0}, {});
+  save_npy<std::int64_t>(in_ / "val_idx.npy", {0}, {});
+  EXPECT_ERROR(import(), Errc::invalid_argument, "expected at most 65536 splits, got 65537");
+}
+
 TEST_F(NpyImport, ALinkToAMissingFileIsAnError) {
   for (const std::string file : {"x.npy", "y.npy", "meta.json", "train_idx.npy", "test_masks.npy",
                                  "val_links.npy", "arrays.json"}) {
