@@ -30,6 +30,12 @@ NumbersOfNames numbers_of(std::span<const std::string_view> names) {
   return numbers;
 }
 
+/// Returns a name without the spaces around it.
+std::string_view without_spaces(std::string_view name) {
+  name.remove_prefix(std::min(name.find_first_not_of(' '), name.size()));
+  return name.substr(0, name.find_last_not_of(' ') + 1);
+}
+
 }  // namespace
 
 std::size_t cut_names(std::string_view line, std::span<std::string_view> fields) {
@@ -40,7 +46,7 @@ std::size_t cut_names(std::string_view line, std::span<std::string_view> fields)
     const auto end = std::min(line.find(mark, at), line.size());
     if (tabs || end > at) {
       if (count < fields.size()) {
-        fields[count] = line.substr(at, end - at);
+        fields[count] = without_spaces(line.substr(at, end - at));
       }
       ++count;
     }

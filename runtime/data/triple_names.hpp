@@ -14,7 +14,8 @@
 
 namespace troupe {
 
-/// Cuts at tabs if there is one, else at spaces, several of which are as one.
+/// Cuts at tabs if there is one, else at spaces, several of which are as one. Spaces around a name are
+/// no part of it.
 /// \param fields  gets the first ones \returns how many there are
 std::size_t cut_names(std::string_view line, std::span<std::string_view> fields);
 

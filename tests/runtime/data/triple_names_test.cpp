@@ -56,6 +56,10 @@ TEST_F(ReadNames, GiveNumbersByColumn) {
   EXPECT_EQ(*numbers("knows ann\n", turned), (Numbers{0, 0}));
 }
 
+TEST_F(ReadNames, HaveNoSpacesAroundThem) {
+  EXPECT_EQ(*numbers("Bob, the elder \tknows \n ann\t 7\n"), (Numbers{1, 0, 0, 1}));
+}
+
 TEST_F(ReadNames, OthersAreRefusedWithTheirLine) {
   EXPECT_ERROR(numbers("ann\tknows\ncarl\tknows\n"), Errc::invalid_argument,
                "asked.txt: line 2: expected an entity of the graph, found \"carl\"");

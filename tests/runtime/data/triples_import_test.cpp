@@ -159,6 +159,18 @@ TEST_F(Triples, SpacesSeparateWhereThereIsNoTab) {
   EXPECT_EQ(testing::file_text(out_ / "nodes-entity/names.txt"), "a\nb\nc\n");
 }
 
+TEST_F(Triples, SpacesAroundNamesAreNoPartOfThem) {
+  write_all(in_ / "train.txt", "a\tr\tb \nb \tr \ta\n c\t r\ta\r\n");
+  std::filesystem::remove(in_ / "valid.txt");
+  std::filesystem::remove(in_ / "test.txt");
+  ASSERT_OK(import());
+
+  EXPECT_EQ(testing::file_text(out_ / "nodes-entity/names.txt"), "a\nb\nc\n");
+  EXPECT_EQ(testing::file_text(out_ / "relations.txt"), "r\n");
+  write_all(in_ / "train.txt", "a\t \tb\n");
+  EXPECT_ERROR(import(), Errc::invalid_argument, "line 1: expected head, relation and tail");
+}
+
 TEST_F(Triples, FilesMayBeNamedAndCompressed) {
   ASSERT_OK(import());
   const auto expected = testing::file_text(out_ / "graph.json");
