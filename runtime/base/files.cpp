@@ -50,7 +50,8 @@ Status write_pieces(int fd, const fs::path& path,
 }  // namespace
 
 fs::path parent_directory(const fs::path& path) {
-  return path.has_parent_path() ? path.parent_path() : fs::path(".");
+  const auto named = path.has_filename() ? path : path.parent_path();  // "a/b/" names a/b
+  return named.has_parent_path() ? named.parent_path() : fs::path(".");
 }
 
 Status flush_directory(const fs::path& path) {

@@ -44,7 +44,7 @@ Status write_new_file(const std::filesystem::path& path,
 Status write_new_text_file(const std::filesystem::path& path, std::string_view text,
                            Readers readers = Readers::all);
 
-/// Directory that holds `path`: "." for a bare name.
+/// Directory that holds `path`: "." for a bare name. A slash at the end of `path` changes nothing.
 std::filesystem::path parent_directory(const std::filesystem::path& path);
 
 /// Makes a directory and the parents of it that are missing.

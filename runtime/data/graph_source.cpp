@@ -1,5 +1,6 @@
 #include "runtime/data/graph_source.hpp"
 
+#include "runtime/base/files.hpp"
 #include "runtime/data/edge_columns.hpp"
 #include "runtime/data/feature_convert.hpp"
 #include "runtime/graph/node_counts.hpp"
@@ -58,7 +59,7 @@ class Writing {
   Writing(Graph graph, const ImportPaths& paths, const ImportOptions& options, Executor& executor,
           StoreWriter& writer)
       : graph_(std::move(graph)),
-        folder_(paths.out.has_parent_path() ? paths.out.parent_path() : "."),
+        folder_(parent_directory(paths.out)),
         doing_(paths.doing),
         options_(options),
         executor_(executor),

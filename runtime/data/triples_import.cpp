@@ -283,8 +283,7 @@ Result<GraphInfo> import_triples(std::span<const fs::path> sources, const fs::pa
   TROUPE_ASSIGN_OR_RETURN(const auto files, files_of(sources));
   try {
     TROUPE_ASSIGN_OR_RETURN(auto writer, StoreWriter::create(out, options.import.writer, executor));
-    const auto folder = out.parent_path();
-    return TriplesImport(options, folder.empty() ? "." : folder, executor, writer).run(files);
+    return TriplesImport(options, parent_directory(out), executor, writer).run(files);
   } catch (const std::bad_alloc&) {
     return Error(Errc::out_of_memory, fmt::format("{}: no memory to import", out.string()));
   }

@@ -237,6 +237,14 @@ TEST_F(NpyImport, ALinkToAMissingFileIsAnError) {
   EXPECT_ERROR(import(), Errc::not_found, "x_data.npy");
 }
 
+TEST_F(NpyImport, ASlashMayEndTheStoresName) {
+  ImportOptions options;
+  options.features.normalize = Normalize::column;
+  InlineExecutor executor;
+  EXPECT_OK(import_npy(in_, temp_ / "new/store/", options, executor));
+  EXPECT_TRUE(std::filesystem::exists(temp_ / "new/store/graph.json"));
+}
+
 TEST_F(NpyImport, FilesWinOverMasksOfOneDimension) {
   save_npy<std::uint8_t>(in_ / "train_masks.npy", {'b', 1}, {4}, {0, 1, 1, 1});
   ASSERT_OK_AND_ASSIGN(const auto with_files, import());

@@ -171,6 +171,15 @@ TEST_F(Triples, SpacesAroundNamesAreNoPartOfThem) {
   EXPECT_ERROR(import(), Errc::invalid_argument, "line 1: expected head, relation and tail");
 }
 
+TEST_F(Triples, ASlashMayEndTheStoresName) {
+  ASSERT_OK(import());
+  const auto expected = testing::file_text(out_ / "graph.json");
+  out_ = temp_ / "new/store/";
+  ASSERT_OK(import());
+
+  EXPECT_EQ(testing::file_text(temp_ / "new/store/graph.json"), expected);
+}
+
 TEST_F(Triples, FilesMayBeNamedAndCompressed) {
   ASSERT_OK(import());
   const auto expected = testing::file_text(out_ / "graph.json");
