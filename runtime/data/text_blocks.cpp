@@ -23,6 +23,17 @@ Error damaged(const std::filesystem::path& path, std::string_view format, std::s
                                                   path.string(), format, why));
 }
 
+/// Enough for a row of as many numbers as a node type may have feature columns.
+constexpr std::size_t longest_line = std::size_t{1} << 25;
+
+Error line_too_long(const std::filesystem::path& path, std::uint64_t begin) {
+  return Error(
+      Errc::invalid_argument,
+      fmt::format("{}: expected lines of at most {} bytes, found a longer one from byte {} "
+                  "on\ntry: see whether the file is text, with one row or edge per line",
+                  path.string(), longest_line, begin));
+}
+
 constexpr std::size_t out_bytes = std::size_t{1} << 18;
 /// Of UTF-8: spreadsheets write it before the text.
 constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
@@ -142,6 +153,8 @@ Packing packing_of(const std::filesystem::path& path) {
 Status for_each_line_block(const std::filesystem::path& path, std::size_t block_bytes,
                            const std::function<Status(std::string_view)>& take) {
   std::string text;
+  std::size_t whole = 0;    // bytes of `text` up to its last line's end
+  std::uint64_t begin = 0;  // of `text` in the file
   bool at_begin = true;
   const auto take_lines = [&](std::string_view lines) {
     if (std::exchange(at_begin, false) && lines.starts_with(byte_order_mark)) {
@@ -150,19 +163,20 @@ Status for_each_line_block(const std::filesystem::path& path, std::size_t block_
     return take(lines);
   };
   const TakeBlock gather = [&](Bytes bytes) -> Status {
-    const auto before = text.size();
-    text.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-    if (text.size() < block_bytes) {
+    const std::string_view added(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    if (const auto last = added.rfind('\n'); last != std::string_view::npos) {
+      whole = text.size() + last + 1;
+    }
+    text += added;
+    if (text.size() - whole > longest_line) {
+      return line_too_long(path, begin + whole);
+    }
+    if (text.size() < block_bytes || whole == 0) {
       return ok_status();
     }
-    const auto last = std::string_view(text).substr(before).rfind('\n');
-    const auto end =
-        last == std::string_view::npos ? std::string_view(text).rfind('\n', before) : before + last;
-    if (end == std::string_view::npos) {
-      return ok_status();
-    }
-    TROUPE_RETURN_IF_ERROR(take_lines(std::string_view(text).substr(0, end + 1)));
-    text.erase(0, end + 1);
+    TROUPE_RETURN_IF_ERROR(take_lines(std::string_view(text).substr(0, whole)));
+    text.erase(0, whole);
+    begin += std::exchange(whole, 0);
     return ok_status();
   };
   std::error_code ignored;

@@ -15,7 +15,7 @@ namespace troupe {
 /// \param block_bytes  about the size of a block; a line that is longer makes a block as long as it
 /// \param take  gets whole lines, all with their '\n' but perhaps the file's last
 /// \errors not_found; failed_precondition: unreadable; data_corruption: compressed bytes that are
-///   damaged or cut off; the first of `take`, which ends it
+///   damaged or cut off; invalid_argument: a line over 32 MiB; the first of `take`, which ends it
 Status for_each_line_block(const std::filesystem::path& path, std::size_t block_bytes,
                            const std::function<Status(std::string_view)>& take);
 

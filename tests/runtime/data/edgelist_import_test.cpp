@@ -120,6 +120,14 @@ TEST_F(EdgelistImport, AByteOrderMarkIsNoPartOfTheFirstLine) {
   EXPECT_EQ(testing::file_text(out_ / "nodes-node/names.txt"), "alice\nbob\nc/1\n7\n");
 }
 
+TEST_F(EdgelistImport, ALineWithoutAnEndIsRefusedBeforeItFillsTheMemory) {
+  const std::string line((std::size_t{32} << 20) + (std::size_t{2} << 20), '1');
+  EXPECT_ERROR(
+      import({"0 1\n" + line}), Errc::invalid_argument,
+      "edges0: expected lines of at most 33554432 bytes, found a longer one from byte 4 on");
+  EXPECT_ERROR(import({zstd_of(line)}), Errc::invalid_argument, "from byte 0 on");
+}
+
 TEST_F(EdgelistImport, DamagedCompressionIsAnErrorWithTheFile) {
   const auto gzip = gzipped("0 1\n2 1\n1 3\n", temp_ / "packed");
   const auto zstd = zstd_of("0 1\n2 1\n1 3\n");
