@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <optional>
+#include <set>
 
 namespace troupe {
 namespace {
@@ -43,6 +44,18 @@ Result<graph_source::Graph> open_directory(const Source& source, const ImportOpt
   edges.transforms = options.edges;
   edges.rows = std::move(found.rows);
   return graph;
+}
+
+/// Reports the arrays of a directory that are not taken.
+Status report_others(const std::filesystem::path& dir, const std::set<std::string>& taken,
+                     const ImportOptions& options) {
+  TROUPE_ASSIGN_OR_RETURN(const auto files, list_files(dir, ""));
+  for (const auto& file : files) {
+    if (options.left_out && !taken.contains(file)) {
+      options.left_out(file);
+    }
+  }
+  return ok_status();
 }
 
 /// The document of a directory that has one.
@@ -110,8 +123,12 @@ Result<GraphInfo> import_npy(const std::filesystem::path& source, const std::fil
   }
   return graph_source::import_graph(
       {source, out}, options, executor, [&]() -> Result<graph_source::Graph> {
+        std::set<std::string> taken;
         TROUPE_ASSIGN_OR_RETURN(auto meta, read_meta(source));
-        return open_directory({source, std::move(meta)}, options, executor);
+        TROUPE_ASSIGN_OR_RETURN(
+            auto graph, open_directory({source, std::move(meta), &taken}, options, executor));
+        TROUPE_RETURN_IF_ERROR(report_others(source, taken, options));
+        return graph;
       });
 }
 

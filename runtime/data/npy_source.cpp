@@ -83,6 +83,9 @@ bool Source::has(const std::string& file) const {
 }
 
 Result<NpyArray> Source::read(const std::string& file) const {
+  if (taken != nullptr) {
+    taken->insert(file);
+  }
   TROUPE_ASSIGN_OR_RETURN(const auto bytes, map_file(dir / file));
   auto array = parse_npy(bytes, file);
   if (!array.ok()) {  // a user's file, not a damaged store

@@ -13,6 +13,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -37,6 +38,7 @@ Result<Meta> read_meta(const std::filesystem::path& dir);
 struct Source {
   std::filesystem::path dir;
   Meta meta;
+  std::set<std::string>* taken = nullptr;  ///< names of the files that were read; borrowed
   /// Whether there is a file of this name, or a link to one that is missing, which is then an error.
   bool has(const std::string& file) const;
   Result<NpyArray> read(const std::string& file) const;

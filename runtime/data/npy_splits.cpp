@@ -94,6 +94,32 @@ Status read_masks(const Source& source, std::uint64_t nodes, std::string_view ro
   return ok_status();
 }
 
+/// Reads ROLE_mask.npy, a mask of the default split as PyG names it.
+Status read_mask(const Source& source, std::uint64_t nodes, std::string_view role,
+                 SeedsByRole& seeds) {
+  const auto file = std::string(role) + "_mask.npy";
+  if (!source.has(file)) {
+    return ok_status();
+  }
+  TROUPE_ASSIGN_OR_RETURN(const auto array, source.read(file));
+  const bool fits = (array.type.kind == 'b' || array.type == npy_type(DType::u8)) &&
+                    array.shape == std::vector<std::uint64_t>{nodes};
+  if (!fits) {
+    return bad_input(file, fmt::format("expected bool or uint8 [{}], got {} {}", nodes,
+                                       to_string(array.type), shape_text(array.shape)));
+  }
+  const auto values = array.as<std::uint8_t>();
+  const auto bad = std::ranges::find_if(values, [](std::uint8_t value) { return value > 1; });
+  if (bad != values.end()) {
+    return bad_input(file,
+                     fmt::format("row {}: expected 0 or 1, got {}", bad - values.begin(), *bad));
+  }
+  if (!seeds.try_emplace({"", std::string(role)}, set_nodes(values)).second) {
+    return bad_input(file, fmt::format("expected no such file beside {}_masks.npy", role));
+  }
+  return ok_status();
+}
+
 }  // namespace
 
 Result<SeedsByRole> read_seeds(const Source& source, std::uint64_t nodes) {
@@ -106,6 +132,7 @@ Result<SeedsByRole> read_seeds(const Source& source, std::uint64_t nodes) {
       std::ranges::any_of(from_files, [](const auto& entry) { return entry.first.first.empty(); });
   for (const auto role : roles) {
     TROUPE_RETURN_IF_ERROR(read_masks(source, nodes, role, from_masks));
+    TROUPE_RETURN_IF_ERROR(read_mask(source, nodes, role, from_masks));
   }
   for (auto& [name, ids] : from_masks) {
     if (name.first.empty() && default_in_files) {

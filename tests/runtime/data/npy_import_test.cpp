@@ -207,6 +207,26 @@ TEST_F(NpyImport, NamedSplitsAndMasksBecomeSplits) {
   EXPECT_EQ(mask.global, (std::vector<NodeId>{NodeId{1}, NodeId{2}}));
 }
 
+TEST_F(NpyImport, MasksAsPygNamesThemAreTheDefaultSplit) {
+  remove("train_idx.npy");
+  save_npy<std::uint8_t>(in_ / "train_mask.npy", {'b', 1}, {4}, {0, 1, 1, 1});
+  save_npy<std::uint8_t>(in_ / "test_mask.npy", {4}, {1, 0, 0, 0});
+  ASSERT_OK_AND_ASSIGN(const auto graph, store());
+
+  ASSERT_OK_AND_ASSIGN(const auto test, graph.seeds("", "test"));
+  EXPECT_EQ(graph.info().find_split("")->roles.at("train").count, 3U);
+  EXPECT_EQ(test.global, (std::vector<NodeId>{NodeId{0}}));
+
+  save_npy<std::uint8_t>(in_ / "test_masks.npy", {'b', 1}, {4}, {1, 0, 0, 0});
+  EXPECT_ERROR(import(), Errc::invalid_argument,
+               "test_mask.npy: expected no such file beside test_masks.npy");
+  remove("test_masks.npy");
+  save_npy<std::uint8_t>(in_ / "test_mask.npy", {4}, {1, 0, 2, 0});
+  EXPECT_ERROR(import(), Errc::invalid_argument, "test_mask.npy: row 2: expected 0 or 1, got 2");
+  save_npy<std::uint8_t>(in_ / "test_mask.npy", {'b', 1}, {1, 4}, {1, 0, 1, 0});
+  EXPECT_ERROR(import(), Errc::invalid_argument, "test_mask.npy: expected bool or uint8 [4], got");
+}
+
 TEST_F(NpyImport, MoreMasksThanAStoreHasSplitsAreRefused) {
   remove("train_idx.npy");
   remove("x.npy");
@@ -218,6 +238,21 @@ TEST_F(NpyImport, MoreMasksThanAStoreHasSplitsAreRefused) {
   save_npy<std::uint8_t>(in_ / "train_masks.npy", {'b', 1}, {65'536, 0}, {});
   save_npy<std::int64_t>(in_ / "val_idx.npy", {0}, {});
   EXPECT_ERROR(import(), Errc::invalid_argument, "expected at most 65536 splits, got 65537");
+}
+
+TEST_F(NpyImport, FilesThatAreNotTakenAreReported) {
+  save_npy<float>(in_ / "edge_weight.npy", {5}, {1, 2, 3, 4, 5});
+  save_npy<float>(in_ / "train_idxs.npy", {1}, {1});
+  save_npy<std::int64_t>(in_ / "val_idx_a.npy", {1}, {1});
+  save_npy<std::uint8_t>(in_ / "test_masks.npy", {'b', 1}, {1, 4}, {0, 1, 1, 0});
+  write_all(in_ / "README.md", "no array");
+  std::vector<std::string> left_out;
+  ImportOptions options;
+  options.left_out = [&](const std::string& what) { left_out.push_back(what); };
+  InlineExecutor executor;
+  ASSERT_OK(import_npy(in_, out_, options, executor));
+
+  EXPECT_EQ(left_out, (std::vector<std::string>{"edge_weight.npy", "train_idxs.npy"}));
 }
 
 TEST_F(NpyImport, ALinkToAMissingFileIsAnError) {
