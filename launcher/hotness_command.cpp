@@ -4,11 +4,13 @@
 #include "launcher/seconds.hpp"
 #include "launcher/threads_or_all.hpp"
 #include "runtime/base/executor.hpp"
-#include "runtime/data/npy_stream.hpp"
+#include "runtime/base/files.hpp"
+#include "runtime/graph/npy.hpp"
 #include "runtime/partition/assign_file.hpp"
 #include "runtime/partition/hotness.hpp"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <fmt/format.h>
 #include <numeric>
@@ -34,17 +36,41 @@ void print_type(const NodeTypeInfo& type, std::vector<float> heat) {
   fmt::print("\n");
 }
 
-Status write(const std::filesystem::path& file, const std::vector<float>& heat) {
-  TROUPE_ASSIGN_OR_RETURN(auto stream,
-                          NpyStream::create(file, npy_type(DType::f32), {heat.size()}));
-  TROUPE_RETURN_IF_ERROR(stream.write_elements<float>(heat));
-  return stream.close();
+/// Refuses names that cannot be new files.
+Status check_names(const std::vector<std::filesystem::path>& files) {
+  for (const auto& file : files) {
+    std::error_code ignored;
+    if (has_name(file)) {
+      return Error(Errc::failed_precondition,
+                   fmt::format("{}: expected a new file, found that it exists\n"
+                               "try: another name for --out, or remove the file",
+                               file.string()));
+    }
+    if (!std::filesystem::is_directory(parent_directory(file), ignored)) {
+      return Error(Errc::not_found, fmt::format("{}: expected a folder for {}, found none",
+                                                parent_directory(file).string(), file.string()));
+    }
+  }
+  return ok_status();
 }
 
-Status write_all(const std::filesystem::path& out, const GraphInfo& info, const Hotness& heat) {
-  const auto files = node_files(info, out);
-  for (std::size_t t = 0; t < heat.size(); ++t) {
-    TROUPE_RETURN_IF_ERROR(write(files[t], heat[t]));
+/// Names the files to write, and checks them before the work.
+Result<std::vector<std::filesystem::path>> files_to_write(const HotnessArguments& arguments) {
+  std::vector<std::filesystem::path> files;
+  if (!arguments.out.empty()) {
+    TROUPE_ASSIGN_OR_RETURN(const auto info, read_graph_info(arguments.store));
+    files = node_files(info, arguments.out);
+    TROUPE_RETURN_IF_ERROR(check_names(files));
+  }
+  return files;
+}
+
+Status write_all(const std::vector<std::filesystem::path>& files, const Hotness& heat) {
+  for (std::size_t t = 0; t < files.size(); ++t) {
+    const std::uint64_t shape[] = {heat[t].size()};
+    const auto header = npy_header(npy_type(DType::f32), shape);
+    const std::array pieces{std::as_bytes(std::span(header)), std::as_bytes(std::span(heat[t]))};
+    TROUPE_RETURN_IF_ERROR(write_file_atomically(files[t], pieces));
   }
   return ok_status();
 }
@@ -54,6 +80,10 @@ Status write_all(const std::filesystem::path& out, const GraphInfo& info, const 
 ExitCode hotness_command(const HotnessArguments& arguments) {
   const EndAtSignal end_at_signal;
   const auto began = std::chrono::steady_clock::now();
+  const auto files = files_to_write(arguments);
+  if (!files) {
+    return data_error(files.error());
+  }
   const auto graph = GraphStore::open(arguments.store, {});
   if (!graph) {
     return data_error(graph.error());
@@ -68,10 +98,8 @@ ExitCode hotness_command(const HotnessArguments& arguments) {
   for (std::size_t t = 0; t < heat->size(); ++t) {
     print_type(graph->info().node_types[t], (*heat)[t]);
   }
-  if (!arguments.out.empty()) {
-    if (const auto written = write_all(arguments.out, graph->info(), *heat); !written) {
-      return data_error(written.error());
-    }
+  if (const auto written = write_all(*files, *heat); !written) {
+    return data_error(written.error());
   }
   fmt::print("{:.1f} s\n", seconds_since(began));
   return ExitCode::done;
