@@ -181,7 +181,8 @@ void parse_numbers(std::string_view text, const Format& format, Numbers& numbers
 
 void parse_names(std::string_view text, const Format& format, Names& names) {
   clear(names, format);
-  for_each_data_line(text, names, [&](std::string_view line) -> std::string {
+  names.comments = 0;
+  const auto take = [&](std::string_view line) -> std::string {
     const auto cells = cells_of(line, format);
     if (!cells.ends()) {
       return missing_columns(format);
@@ -193,6 +194,11 @@ void parse_names(std::string_view text, const Format& format, Names& names) {
     names.sources.push_back(cells.source);
     names.destinations.push_back(cells.destination);
     return read_beside(line, cells, format, names.values);
+  };
+  for_each_data_line(text, names, take, [&](std::string_view line) {
+    const bool comment = text_lines::is_comment(line);
+    names.comments += comment && !line.empty() ? 1U : 0U;
+    return comment;
   });
 }
 

@@ -49,6 +49,7 @@ struct Names {
   std::vector<std::string_view> sources;
   std::vector<std::string_view> destinations;
   Values values;
+  std::uint64_t comments = 0;  ///< lines that begin with #, % or //
   std::uint64_t lines = 0;
   std::vector<text_lines::BadLine> bad;
 };

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <functional>
 #include <initializer_list>
 #include <new>
 #include <string>
@@ -51,6 +52,7 @@ class EdgelistImport {
     }
     if (options_.text_ids) {
       TROUPE_RETURN_IF_ERROR(writer_.add_file("nodes-node/names.txt", dictionary_.pieces()));
+      report_comments();
     }
     return writer_.finish();
   }
@@ -58,9 +60,14 @@ class EdgelistImport {
  private:
   template <class Out>
   text_lines::Parser<Out> parser(void (*parse)(std::string_view, const Format&, Out&)) {
-    return {[this](std::string_view line) {
-              return options_.header || (!options_.text_ids && edge_text::is_header(line, format_));
-            },
+    // Without a header all lines go to `parse`, which counts comments among names.
+    std::function<bool(std::string_view)> is_header;
+    if (options_.header || !options_.text_ids) {
+      is_header = [this](std::string_view line) {
+        return options_.header || edge_text::is_header(line, format_);
+      };
+    }
+    return {std::move(is_header),
             [this, parse](std::string_view text, Out& out) { parse(text, format_, out); },
             [this](Out& out) { return take(out); }, hint()};
   }
@@ -68,6 +75,16 @@ class EdgelistImport {
   Status read(const fs::path& file) {
     return options_.text_ids ? parse_file(file, executor_, parser(edge_text::parse_names))
                              : parse_file(file, executor_, parser(edge_text::parse_numbers));
+  }
+
+  /// Reports how many lines were skipped as comments: names may begin as comments do.
+  void report_comments() const {
+    if (options_.import.left_out && comments_ > 0) {
+      options_.import.left_out(
+          fmt::format("{} that begin{} with #, % or //",
+                      comments_ == 1 ? "1 line" : fmt::format("{} lines", comments_),
+                      comments_ == 1 ? "s" : ""));
+    }
   }
 
   Status take(const edge_text::Numbers& numbers) {
@@ -79,6 +96,7 @@ class EdgelistImport {
   Status take(const edge_text::Names& names) {
     sources_.clear();
     destinations_.clear();
+    comments_ += names.comments;
     for (std::size_t edge = 0; edge < names.sources.size(); ++edge) {
       sources_.push_back(dictionary_.number_of(names.sources[edge]));
       destinations_.push_back(dictionary_.number_of(names.destinations[edge]));
@@ -119,6 +137,7 @@ class EdgelistImport {
   Format format_;
   EdgeTypeId edge_{};
   std::uint64_t edges_ = 0;
+  std::uint64_t comments_ = 0;
   std::vector<std::uint64_t> sources_;
   std::vector<std::uint64_t> destinations_;
   NameDictionary dictionary_;

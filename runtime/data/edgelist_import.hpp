@@ -30,9 +30,9 @@ struct EdgelistOptions {
 
 /// Reads the files one after the other; an edge's original id is its number among all lines with an
 /// edge. Columns are separated as text_lines::Fields says; with text_ids by the same separator, up to
-/// the one after the last column that is read. Skipped: empty lines, lines that begin with #, % or //,
-/// and the first line of a file that has a letter where its source's number should be (a header; not
-/// with text_ids). Where a column of
+/// the one after the last column that is read. Skipped: empty lines, lines that begin with #, % or //
+/// (with text_ids their number is reported as left out), and the first line of a file that has a
+/// letter where its source's number should be (a header; not with text_ids). Where a column of
 /// weights or times is stated, every edge has one: a finite number of 0 or more, rounded to f32, or
 /// an integer of 64 bits; likewise for named columns, as number_text::append() reads them. Files may
 /// be compressed by gzip or zstd, found by their first bytes. Text ids are kept in the store as

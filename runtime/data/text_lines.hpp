@@ -96,9 +96,9 @@ BadLine bad_line(std::uint64_t number, std::string_view line, std::string what);
 /// \param out   gets `lines`, those passed, and `bad`, the one that does not fit
 /// \param take  says what is wrong; empty: nothing
 /// \param skip  says which lines have no data
-template <class Out, class Take>
+template <class Out, class Take, class Skip = bool (*)(std::string_view)>
 void for_each_data_line(std::string_view text, Out& out, const Take& take,
-                        bool (*skip)(std::string_view) = is_comment) {
+                        const Skip& skip = is_comment) {
   out.bad.clear();
   for (out.lines = 0; !text.empty(); ++out.lines) {
     const auto line = take_line(text);

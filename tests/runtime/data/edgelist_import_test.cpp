@@ -202,6 +202,20 @@ TEST_F(EdgelistImport, NamesThatHoldASeparatorAreRefusedWithTheirLine) {
   EXPECT_ERROR(import({"a,b,5 c;d"}, options), Errc::invalid_argument, "a comma and a space");
 }
 
+TEST_F(EdgelistImport, LinesOfNamesThatAreTakenForCommentsAreCounted) {
+  std::vector<std::string> left_out;
+  EdgelistOptions options;
+  options.text_ids = true;
+  options.import.left_out = [&](const std::string& what) { left_out.push_back(what); };
+
+  EXPECT_EQ(edges({"#ai #ml\n#ml #llm\n\nx y\n", "// a\nx y\n"}, options).size(), 2U);
+  EXPECT_EQ(left_out, (Texts{"3 lines that begin with #, % or //"}));
+
+  left_out.clear();
+  EXPECT_EQ(edges({"\nx y\n\nx z"}, options).size(), 2U);
+  EXPECT_EQ(left_out, Texts());
+}
+
 TEST_F(EdgelistImport, TransformsAreThoseOfTheWriter) {
   EdgelistOptions options;
   options.import.edges = {.symmetrize = true, .dedup = true, .drop_self_loops = true};
