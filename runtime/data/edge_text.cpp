@@ -83,6 +83,10 @@ std::string read_id(std::string_view field, const Format& format, std::uint64_t&
     id -= format.first_id;
     return {};
   }
+  if (format.first_id == format.end_id) {
+    return fmt::format("expected no ids, as the number of nodes is 0, got \"{}\"",
+                       field.substr(0, 60));
+  }
   return fmt::format("expected a number from {} to {}, got \"{}\"", format.first_id,
                      format.end_id - 1, field.substr(0, 60));
 }

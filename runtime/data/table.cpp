@@ -82,8 +82,9 @@ class TableTargets final : public LabelRows {
               return bad_input(
                   file(),
                   fmt::format("row {}, column {}: expected a target 0 or 1, or -1 or "
-                              "NaN where it is unknown, got {}",
-                              (done + i) / table_.cols(), (done + i) % table_.cols(), value));
+                              "NaN where it is unknown, got {}{}",
+                              (done + i) / table_.cols(), (done + i) % table_.cols(), value,
+                              table_.cols() == 1 ? "\ntry: shape [nodes] for classes" : ""));
             }
             targets.push_back(value == 1 ? 1.0F : value == 0 ? 0.0F : unknown);
           }
@@ -274,6 +275,11 @@ std::string Table::shape() const {
   return array ? shape_text(array->shape()) : fmt::format("{} columns", cols_);
 }
 
+std::string Table::dtype() const {
+  const auto& array = pieces_.front().array;
+  return array ? to_string(array->type()) : "text";
+}
+
 /// Calls `read(block, first element)` for some rows after the others.
 template <class Read>
 Status Table::for_each_block(const ArraySource& array, const Read& read) const {
@@ -356,9 +362,10 @@ Result<std::unique_ptr<LabelRows>> labels_of(Table table, std::optional<std::uin
     return std::unique_ptr<LabelRows>(std::make_unique<TableClasses>(std::move(table), count));
   }
   if (!table.matrix()) {
-    return bad_input(
-        table.file(),
-        fmt::format("expected integers [nodes] or targets [nodes, labels], got {}", table.shape()));
+    return bad_input(table.file(),
+                     fmt::format("expected integers [nodes] or targets [nodes, labels], got {} {}\n"
+                                 "try: integers for classes, or shape [nodes, 1] for targets",
+                                 table.dtype(), table.shape()));
   }
   if (table.cols() == 0 || table.cols() > store_layout::largest_cols) {
     return bad_input(table.file(), fmt::format("expected 1 to {} targets per node, got {}",

@@ -42,6 +42,8 @@ class Table {
   /// Whether rows are numbers without columns, or with one that counts as none from now on.
   bool as_list();
   const std::string& file() const { return pieces_.front().file; }
+  /// Dtype of the first file, for messages.
+  std::string dtype() const;
   /// Shape or columns, for messages.
   std::string shape() const;
 

@@ -231,6 +231,13 @@ TEST_F(EdgelistImport, ANumberOfNodesIsKeptAndChecked) {
                "edges0: line 3: expected a number from 0 to 8, got \"9\", in \"0 9\"");
 }
 
+TEST_F(EdgelistImport, NoNodesHaveNoIds) {
+  EdgelistOptions options;
+  options.nodes = 0;
+  EXPECT_ERROR(import({"0 1\n"}, options), Errc::invalid_argument,
+               "edges0: line 1: expected no ids, as the number of nodes is 0, got \"0\"");
+}
+
 TEST_F(EdgelistImport, LinesThatDoNotFitAreNamed) {
   const auto code = Errc::invalid_argument;
   EXPECT_ERROR(import({"0 1\n", "# a\n0 1\n1\n"}), code,

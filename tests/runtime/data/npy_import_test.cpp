@@ -337,7 +337,12 @@ TEST_F(NpyImport, WrongShapesAndDtypesAreErrors) {
   EXPECT_ERROR(import(), invalid, "y.npy: expected rows for 3 nodes, as in x.npy, got 4");
   SetUp();
   save_npy<float>(in_ / "y.npy", {4}, {1, 2, 3, 4});
-  EXPECT_ERROR(import(), invalid, "y.npy: expected integers [nodes]");
+  EXPECT_ERROR(import(), invalid,
+               "y.npy: expected integers [nodes] or targets [nodes, labels], got <f4 [4]");
+  EXPECT_ERROR(import(), invalid, "try: integers for classes");
+  save_npy<std::int64_t>(in_ / "y.npy", {4, 1}, {0, 5, 1, 0});
+  EXPECT_ERROR(import(), invalid, "y.npy: row 1, column 0: expected a target 0 or 1");
+  EXPECT_ERROR(import(), invalid, "try: shape [nodes] for classes");
   SetUp();
   save_npy<std::int32_t>(in_ / "train_idx.npy", {1, 1}, {0});
   EXPECT_ERROR(import(), invalid, "train_idx.npy: expected shape [seeds], got [1, 1]");
