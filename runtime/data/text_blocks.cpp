@@ -38,7 +38,7 @@ constexpr std::size_t out_bytes = std::size_t{1} << 18;
 /// Of UTF-8: spreadsheets write it before the text.
 constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
 
-/// Undoes gzip, also several members in a row.
+/// Undoes gzip, also several members in a row and zeros after them.
 class Gunzip {
  public:
   explicit Gunzip(std::filesystem::path path) : path_(std::move(path)), out_(out_bytes) {
@@ -56,6 +56,11 @@ class Gunzip {
     stream_.avail_in = static_cast<uInt>(bytes.size());
     while (stream_.avail_in > 0) {
       if (ended_) {
+        if (*stream_.next_in == 0) {  // Padding, which no member begins with
+          ++stream_.next_in;
+          --stream_.avail_in;
+          continue;
+        }
         inflateReset(&stream_);
         ended_ = false;
       }

@@ -120,6 +120,15 @@ TEST_F(EdgelistImport, AByteOrderMarkIsNoPartOfTheFirstLine) {
   EXPECT_EQ(testing::file_text(out_ / "nodes-node/names.txt"), "alice\nbob\nc/1\n7\n");
 }
 
+TEST_F(EdgelistImport, ZerosAfterAMemberOfGzipArePadding) {
+  const std::string zeros(1000, '\0');
+  const auto first = gzipped("0 1\n2 1\n", temp_ / "packed");
+  const auto second = gzipped("1 3\n", temp_ / "packed");
+  EXPECT_EQ(edges({first + second + zeros}), three);
+  EXPECT_EQ(edges({first + zeros + second}), three);
+  EXPECT_ERROR(import({first + zeros + "1 3\n"}), Errc::data_corruption, "gzip");
+}
+
 TEST_F(EdgelistImport, ALineWithoutAnEndIsRefusedBeforeItFillsTheMemory) {
   const std::string line((std::size_t{32} << 20) + (std::size_t{2} << 20), '1');
   EXPECT_ERROR(
