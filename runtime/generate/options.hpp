@@ -22,7 +22,9 @@ struct SplitSize {
     return size;
   }
   std::uint64_t of(std::uint64_t nodes) const {
-    return is_share ? static_cast<std::uint64_t>(share * static_cast<double>(nodes)) : count;
+    constexpr double above = 1 + 0x1p-51;  // else 0.57 of 100 nodes, as doubles, are just below 57
+    return is_share ? static_cast<std::uint64_t>(share * static_cast<double>(nodes) * above)
+                    : count;
   }
 
   bool is_share = false;

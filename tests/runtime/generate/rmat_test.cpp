@@ -118,6 +118,9 @@ TEST(SplitSizes, AreNumbersOrShares) {
   EXPECT_EQ(nodes("1.0"), 1000U);
   EXPECT_EQ(nodes("0.25"), 250U);
   EXPECT_EQ(nodes("0.0009"), 0U);
+  EXPECT_EQ(parse_split_size("train", "0.57")->of(100), 57U);
+  EXPECT_EQ(parse_split_size("train", "0.29")->of(100), 29U);
+  EXPECT_EQ(parse_split_size("train", "0.575")->of(100), 57U);
   for (const char* bad : {"", "x", "1.5", "-1", "-0.1", "10%", "nan"}) {
     EXPECT_ERROR(parse_split_size("train", bad), Errc::invalid_argument,
                  "train: expected a number of nodes such as 140, or a share");
