@@ -51,6 +51,10 @@ class Fields {
   static bool is_space(char c) { return c == ' ' || c == '\t'; }
   static bool is_mark(char c) { return c == ',' || c == ';'; }
   void skip_separator() {
+    if (end_ - at_ > 1 && !is_space(at_[1]) && !is_mark(at_[1])) {  // One character: most are
+      separator_ = *at_++;
+      return;
+    }
     skip_spaces();
     const char* const tab = at_;
     skip_white_space();
