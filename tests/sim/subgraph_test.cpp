@@ -57,5 +57,25 @@ TEST(BidirectionalRun, LayoutsChangeNeitherBatchesNorParameters) {
   }
 }
 
+/// A batch with all edges around its seeds has the degrees of their neighbors, too.
+TEST(InducedRun, OneGraphConvolutionOverWholeNeighborhoodsScoresAsExactInference) {
+  const testing::ScratchFolder scratch;
+  const auto run = [&](const char* mode, const char* device) {
+    return testing::run_cora(scratch.path(),
+                             {"model.kind=gcn", "model.layers=1", "sample.subgraph=induced",
+                              "sample.fanout=[-1,-1]", "train.optimizer.lr=0.1", mode, device});
+  };
+
+  ASSERT_OK_AND_ASSIGN(const auto sampled, run("eval.mode=sampled", "cluster.device=cpu"));
+  ASSERT_OK_AND_ASSIGN(const auto exact, run("eval.mode=exact", "cluster.device=cpu"));
+  ASSERT_OK_AND_ASSIGN(const auto there, run("eval.mode=sampled", "cluster.device=emulated:1"));
+
+  EXPECT_EQ(sampled.parameters, exact.parameters);
+  EXPECT_NEAR(*sampled.valid->accuracy, *exact.valid->accuracy, 1e-9);
+  EXPECT_NEAR(*sampled.test->accuracy, *exact.test->accuracy, 1e-9);
+  EXPECT_EQ(there.parameters, sampled.parameters);
+  EXPECT_EQ(there.outputs, sampled.outputs);
+}
+
 }  // namespace
 }  // namespace troupe
