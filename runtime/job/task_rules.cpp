@@ -140,6 +140,36 @@ void check_ranked_types(const Job& job, const GraphInfo& graph, const SplitInfo&
   }
 }
 
+/// The score that chooses the best epoch is defined on the validation links.
+void check_metric_of_links(const Job& job, const SplitInfo& split, ProblemList& problems) {
+  const auto val = split.links.find("val");
+  if (!job.task.predicts_links() || val == split.links.end() || val->second.count == 0) {
+    return;
+  }
+  const auto& eval = job.eval;
+  const bool ranks = eval.metric != "auc" && eval.metric != "ap";
+  const bool candidates = eval.candidate_files.contains("val");
+  const bool negatives = eval.negative_files.contains("val");
+  const bool drawn = eval.negatives.drawn() > 0;
+  if ((ranks && eval.rank_all) || drawn || candidates || (!ranks && negatives)) {
+    return;
+  }
+  if (negatives) {
+    problems.add({"/eval/metric", "\"auc\" or \"ap\" of links with eval.negatives.val alone",
+                  fmt::format("\"{}\"", eval.metric),
+                  "links are ranked among those of eval.candidates.val"});
+    return;
+  }
+  const bool of_test = !eval.negative_files.empty() || !eval.candidate_files.empty();
+  problems.add(
+      {"/eval/negatives/kind",
+       fmt::format("\"binary\" or \"triplet\" where val links are scored by \"{}\"", eval.metric),
+       "\"none\"",
+       of_test ? "beside files of the test links, eval.negatives.val or "
+                 "eval.candidates.val says what val links are scored against"
+               : "or eval.negatives.val, or with eval.ranks \"all\" the metric \"mrr\""});
+}
+
 /// Keys of evaluation that are for links alone.
 void check_eval_keys(const Job& job, ProblemList& problems) {
   const auto& eval = job.eval;
@@ -280,6 +310,7 @@ void check_links_to_train(const Job& job, const GraphInfo& graph, ProblemList& p
   if (job.eval.rank_all) {
     check_ranked_types(job, graph, *split, problems);
   }
+  check_metric_of_links(job, *split, problems);
   for (const auto& [role, of_role] : split->links) {
     if (job.task.kind == "edge" && !of_role.has_labels && of_role.count > 0) {
       problems.add({"/dataset/split", fmt::format("labels of the {} links", role), "none",

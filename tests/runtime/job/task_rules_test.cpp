@@ -222,6 +222,40 @@ TEST(TaskOfLinks, RefusesWhatCannotBeLearned) {
   EXPECT_CONTAINS(problems(link_keys(), without), "/dataset/split: expected a split with links");
 }
 
+TEST(TaskOfLinks, TheMetricIsDefinedOnTheValidationLinks) {
+  const auto problems = [](const Keys& more, const GraphInfo& info) {
+    return to_string(check_against_graph(read_task(link_keys(more)).job, info));
+  };
+  const std::string kind =
+      "/eval/negatives/kind: expected \"binary\" or \"triplet\" where val "
+      "links are scored by \"auc\", found \"none\"; ";
+  for (const Keys& keys : std::vector<Keys>{{"eval.negatives.kind=none"},
+                                            {"eval.negatives.kind=none", "eval.ranks=all"}}) {
+    EXPECT_CONTAINS(problems(keys, readers()), kind + "or eval.negatives.val, or with eval.ranks");
+  }
+  EXPECT_CONTAINS(problems({"eval.negatives.test=false.npy"}, readers()),
+                  kind + "beside files of the test links, eval.negatives.val");
+  EXPECT_CONTAINS(problems({"eval.negatives.val=false.npy", "eval.metric=mrr"}, readers()),
+                  "/eval/metric: expected \"auc\" or \"ap\" of links with eval.negatives.val "
+                  "alone, found \"mrr\"; links are ranked among those of eval.candidates.val");
+}
+
+TEST(TaskOfLinks, MetricsThatAreDefinedAreTaken) {
+  const auto problems = [](const Keys& more, const GraphInfo& info) {
+    return to_string(check_against_graph(read_task(link_keys(more)).job, info));
+  };
+  for (const Keys& keys :
+       std::vector<Keys>{{"eval.negatives.val=false.npy", "eval.metric=ap"},
+                         {"eval.candidates.val=others.npy"},
+                         {"eval.candidates.val=others.npy", "eval.metric=hits@10"},
+                         {"eval.negatives.kind=none", "eval.ranks=all", "eval.metric=mrr"}}) {
+    EXPECT_EQ(problems(keys, readers()), "") << keys.front();
+  }
+  auto unscored = readers();
+  unscored.splits[0].links.erase("val");
+  EXPECT_EQ(problems({"eval.negatives.kind=none"}, unscored), "");
+}
+
 TEST(TaskKeys, PairsOfWalksHaveDefaultsOfTheirOwn) {
   const Keys walks{"task.kind=unsupervised", "task.negatives.kind=triplet", "task.positives=walks"};
   const auto pairs = read_task(walks);
