@@ -15,7 +15,10 @@
 #include "runtime/nn/catalog.hpp"
 
 #include <algorithm>
+#include <map>
 #include <numeric>
+#include <set>
+#include <vector>
 
 namespace troupe {
 namespace {
@@ -58,9 +61,48 @@ Counts count(const Job& job, const GraphInfo& graph) {
   return counts;
 }
 
-/// \param owners  processes that hold parts
+/// Processes that hold a part, of the part that most hold.
+std::uint64_t most_holders(const Layout& layout) {
+  std::vector<std::uint64_t> holders(std::max(1U, layout.parts));
+  for (const auto& process : layout.processes) {
+    for (const auto part : process.serves) {
+      holders.at(raw(part)) += 1;
+    }
+  }
+  return std::ranges::max(holders);
+}
+
+/// Bytes that come to the host of a rank for a batch, of the rank for which these are most.
+/// \param fetched  bytes that are read of the parts for a batch
+/// \param whole    bytes of the batch as another process sends it to its rank
+std::uint64_t bytes_from_other_hosts(const Layout& layout, std::uint64_t fetched,
+                                     std::uint64_t whole) {
+  std::map<HostId, std::set<PartId>> near;
+  std::map<Rank, HostId> host_of;
+  std::set<Rank> sampled_elsewhere;
+  for (const auto& process : layout.processes) {
+    near[process.host].insert(process.maps.begin(), process.maps.end());
+    sampled_elsewhere.insert(process.samples_for.begin(), process.samples_for.end());
+    for (const Rank rank : process.ranks) {
+      host_of[rank] = process.host;
+    }
+  }
+  std::uint64_t most = 0;
+  for (const auto& process : layout.processes) {
+    const auto far = layout.parts - near[process.host].size();
+    const auto from_parts = proportion(fetched, far, layout.parts);
+    for (const Rank rank : process.samples_for) {
+      most = std::max(most, plus(from_parts, host_of[rank] == process.host ? 0 : whole));
+    }
+    for (const Rank rank : process.ranks) {
+      most = std::max(most, sampled_elsewhere.contains(rank) ? 0 : from_parts);
+    }
+  }
+  return most;
+}
+
 BatchCost batch_cost(const Job& job, const GraphInfo& graph, const Counts& counts,
-                     std::size_t owners) {
+                     const Layout& layout) {
   const Reach most = reach_of_batch(job, graph, counts.batch_seeds);
   BatchCost cost;
   std::uint64_t moved = times(
@@ -84,12 +126,13 @@ BatchCost batch_cost(const Job& job, const GraphInfo& graph, const Counts& count
   }
   if (const auto tables = embedding_plan(job, graph)) {
     const std::uint64_t parts = job.partition.parts;
+    const auto copies = plus(1, most_holders(layout));
     for (const auto& table : tables->tables) {
       const auto rows = times(most.nodes[raw(table.node_type)],
                               plus(sizeof(NodeId), times(table.dim, sizeof(float))));
-      cost.learned_bytes = plus(cost.learned_bytes, times(rows, 1 + job.cluster.replicas));
+      cost.learned_bytes = plus(cost.learned_bytes, times(rows, copies));
     }
-    cost.learned_messages = times(parts, 1 + job.cluster.replicas);
+    cost.learned_messages = times(parts, copies);
   }
   for (std::size_t e = 0; e < most.edges.size(); ++e) {
     cost.edges.push_back({graph.edge_types[e].name, most.edges[e]});
@@ -104,7 +147,11 @@ BatchCost batch_cost(const Job& job, const GraphInfo& graph, const Counts& count
   }
   const std::uint64_t per_edge = counts.id_bytes + job.sample.edge_data.bytes();
   moved = plus(moved, times(cost.max_edges, per_edge));
-  cost.wire_bytes = proportion(moved, owners - 1, owners);
+  const auto lists =
+      times(cost.max_edges, 2 * sizeof(std::uint32_t) + job.sample.edge_data.bytes());
+  const auto ids = times(cost.max_nodes, 2 * sizeof(NodeId));
+  cost.wire_bytes =
+      bytes_from_other_hosts(layout, moved, plus(cost.feature_bytes, plus(ids, lists)));
   return cost;
 }
 
@@ -212,8 +259,7 @@ Plan make_plan(const Job& job, const GraphInfo& graph, const GraphFacts& facts) 
   plan.world = job.cluster.world();
   plan.parameters = count_parameters(job, graph);
   count_batches(job, counts, plan);
-  plan.batch =
-      batch_cost(job, graph, counts, std::max<std::size_t>(1, plan.layout.evaluators().size()));
+  plan.batch = batch_cost(job, graph, counts, plan.layout);
   plan.store_bytes = store_bytes(job, graph, counts);
   plan.part_bytes = plus(plan.store_bytes / job.partition.parts, 1);
   if (!facts.part_bytes.empty()) {

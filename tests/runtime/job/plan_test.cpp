@@ -136,6 +136,46 @@ TEST(MakePlan, OneHostSendsNothing) {
   EXPECT_EQ(make_plan(job, cora()).batch.wire_bytes, 0U);
 }
 
+TEST(MakePlan, AHostWithoutPartsFetchesAllOfABatch) {
+  Job job = two_hosts();
+  const auto half = make_plan(job, cora()).batch.wire_bytes;
+  job.partition.parts = 1;
+  EXPECT_NEAR(static_cast<double>(make_plan(job, cora()).batch.wire_bytes),
+              static_cast<double>(2 * half), 1);
+}
+
+TEST(MakePlan, ABatchThatAnotherHostSamplesComesWhole) {
+  Job job = two_hosts();
+  const auto beside = make_plan(job, cora()).batch;
+  job.cluster.placement = "worker";
+  EXPECT_EQ(make_plan(job, cora()).batch.wire_bytes, beside.wire_bytes) << "on the rank's host";
+  job.cluster.placement = "server_client";
+  job.cluster.servers = 2;
+  const auto served = make_plan(job, cora()).batch;
+  EXPECT_GE(served.wire_bytes, beside.wire_bytes + served.feature_bytes);
+  job.cluster.hosts = 1;
+  job.cluster.servers = 1;
+  job.partition.parts = 1;
+  const auto alone = make_plan(job, cora()).batch;
+  EXPECT_GE(alone.wire_bytes, alone.feature_bytes);
+  EXPECT_LT(alone.wire_bytes, 2 * alone.feature_bytes) << "the server fetches nothing";
+}
+
+TEST(MakePlan, GradientsOfLearnedRowsGoToTheHoldersThatThereAre) {
+  Job job = two_hosts();
+  job.embedding[""].dim = 8;
+  const auto messages = [&] { return make_plan(job, cora()).batch.learned_messages; };
+  EXPECT_EQ(messages(), 2U * (1 + 1));
+  job.cluster.replicas = 2;
+  EXPECT_EQ(messages(), 2U * (1 + 2));
+  job.cluster.replicas = 9;
+  EXPECT_EQ(messages(), 2U * (1 + 2)) << "of two hosts";
+  job.cluster.placement = "explicit";
+  job.cluster.processes = {{.host = 0, .parts = {0}, .ranks = {0}},
+                           {.host = 1, .parts = {1}, .ranks = {1}}};
+  EXPECT_EQ(messages(), 2U * (1 + 1)) << "each part has the holder that is listed";
+}
+
 TEST(MakePlan, EstimatesTheStore) {
   Job job = two_hosts();
   job.partition.parts = 1;
