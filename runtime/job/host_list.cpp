@@ -63,7 +63,8 @@ Status read_attribute(const std::string& word, HostSpec& host) {
     }
     if (device->automatic) {
       return Error(Errc::invalid_argument,
-                   fmt::format("device: expected no {} on a host's line: it is cluster.device's",
+                   fmt::format("device: expected cpu, cuda or cuda:0,2 on a host's line, found {}, "
+                               "which is for cluster.device",
                                to_string(*device)));
     }
     host.device = *std::move(device);

@@ -31,19 +31,20 @@ using Json = nlohmann::json;
 using OrderedJson = nlohmann::ordered_json;
 
 constexpr const char* any_name = "*";
+constexpr std::uint64_t most_slurm_nodes = 1024;  ///< Range of the key's row
 
 struct KeyPlace {
   std::filesystem::path base_dir;  ///< of the job file
   std::string name;                ///< of the job file, without its extension
 };
 
-/// Of a store that is partitioned; what is wrong with one is said when it is used.
-std::optional<std::uint32_t> parts_of(const std::filesystem::path& dataset) {
+/// Partition of a store that is partitioned; errors of the store are reported when it is used.
+std::optional<PartitionInfo> partition_of(const std::filesystem::path& dataset) {
   if (store_kind(dataset) != StoreKind::partitioned) {
     return std::nullopt;
   }
   const auto store = PartitionedStore::open(dataset, {});
-  return store ? std::optional(store->partition().parts) : std::nullopt;
+  return store ? std::optional(store->partition()) : std::nullopt;
 }
 
 /// The key of a token: "~1" is '/', "~0" is '~'.
@@ -127,6 +128,7 @@ class Reader {
       read_rows(row);
     }
     take_servers_from_hosts();
+    check_unused_servers();
     job_.cluster.hosts_given = find_value(root_, "/cluster/hosts") != nullptr;
     job_.output_given = find_value(root_, "/output") != nullptr;
     job_.default_output = default_output();
@@ -175,6 +177,19 @@ class Reader {
       return;
     }
     cluster.hosts -= cluster.servers;
+  }
+
+  /// Complete jobs, which other processes read, have the default of the key with every placement.
+  void check_unused_servers() {
+    const auto& cluster = job_.cluster;
+    const Json* given = find_value(root_, "/cluster/servers");
+    const bool good = !problems_.has("/cluster/servers") && !problems_.has("/cluster/placement") &&
+                      !problems_.has("/cluster/hosts");
+    if (given != nullptr && good && !cluster.has_servers() && *given != default_servers()) {
+      problems_.add({"/cluster/servers",
+                     fmt::format("none with placement \"{}\"", cluster.placement),
+                     json_text(*given), "placement \"server_client\" has servers"});
+    }
   }
 
   /// Reports unknown keys, and values where sections should be.
@@ -262,11 +277,26 @@ class Reader {
     }
   }
 
-  Json default_parts() const {
-    if (const auto parts = parts_of(place_.base_dir / job_.dataset.path)) {
-      return *parts;
+  /// Of `dataset.path`; nothing where that is not partitioned.
+  const std::optional<PartitionInfo>& stored_partition() {
+    if (!stored_) {
+      stored_ = partition_of(place_.base_dir / job_.dataset.path);
     }
-    const Json* servers = find_value(root_, "/cluster/servers");
+    return *stored_;
+  }
+
+  Json default_order() {
+    const auto& stored = stored_partition();
+    return stored && parse_node_order(stored->order) ? stored->order : to_string(NodeOrder::degree);
+  }
+
+  Json default_parts() {
+    if (const auto& stored = stored_partition()) {
+      return stored->parts;
+    }
+    const Json* placement = find_value(root_, "/cluster/placement");
+    const bool on_servers = placement != nullptr && *placement == "server_client";
+    const Json* servers = on_servers ? find_value(root_, "/cluster/servers") : nullptr;
     const Json* hosts = servers != nullptr ? servers : find_value(root_, "/cluster/hosts");
     if (hosts != nullptr && hosts->is_array()) {
       return std::max<std::size_t>(1, hosts->size());
@@ -280,13 +310,21 @@ class Reader {
            given("/eval/candidates/val") || given("/eval/candidates/test");
   }
 
-  Json derived_default(const std::string& pointer) const {
+  /// Of named hosts the second half.
+  std::uint32_t default_servers() const {
+    const auto hosts = job_.cluster.hosts;
+    return job_.cluster.named.empty() ? hosts : std::max(1U, hosts / 2);
+  }
+
+  Json derived_default(const std::string& pointer) {
     if (pointer == "/partition/parts") {
       return default_parts();
     }
-    if (pointer == "/cluster/servers") {  // of named hosts the second half
-      const auto hosts = job_.cluster.hosts;
-      return job_.cluster.named.empty() ? hosts : std::max(1U, hosts / 2);
+    if (pointer == "/partition/order") {
+      return default_order();
+    }
+    if (pointer == "/cluster/servers") {
+      return default_servers();
     }
     if (pointer == "/cluster/prefetch") {
       const auto batches = job_.cluster.batches_in_flight;
@@ -334,6 +372,7 @@ class Reader {
   const KeyPlace& place_;
   ProblemList& problems_;
   Job job_;
+  std::optional<std::optional<PartitionInfo>> stored_;  ///< Not looked for yet: nothing
   OrderedJson complete_ = OrderedJson::object();
 };
 
@@ -345,6 +384,10 @@ void inline_host_file(Json& root, const KeyPlace& place, ProblemList& problems) 
   if (file == nullptr || file->empty() || file->find('\0') != std::string::npos) {
     return;  // the row of the key says what is wrong with it
   }
+  if (find_value(root, "/cluster/hosts") != nullptr) {
+    return problems.add({"/cluster/host_file", "either cluster.hosts or cluster.host_file", "both",
+                         "leave out one of the two"});
+  }
   const auto lines = read_host_file(place.base_dir / *file);
   if (!lines) {
     return problems.add({"/cluster/host_file", "a file with a line for each host",
@@ -354,25 +397,46 @@ void inline_host_file(Json& root, const KeyPlace& place, ProblemList& problems) 
   root["cluster"].erase("host_file");
 }
 
+/// An override of one of the two keys that name the hosts takes the place of both.
+void drop_other_hosts(Json& root, const std::string& override_text) {
+  const auto pointer = override_pointer(override_text);
+  const bool hosts = pointer == "/cluster/hosts";
+  if ((hosts || pointer == "/cluster/host_file") && find_value(root, "/cluster") != nullptr &&
+      root["cluster"].is_object()) {
+    root["cluster"].erase(hosts ? "host_file" : "hosts");
+  }
+}
+
 /// With `slurm`, `cluster.slurm.nodes` says how many hosts there are where nothing else does; of them the
 /// second half are servers, unless their number is given.
-void take_hosts_from_nodes(Json& root) {
+void take_hosts_from_nodes(Json& root, ProblemList& problems) {
   const auto* launch = find_value(root, "/cluster/launch");
   const auto* nodes = find_value(root, "/cluster/slurm/nodes");
   if (launch == nullptr || *launch != "slurm" || nodes == nullptr || !nodes->is_number_unsigned() ||
       find_value(root, "/cluster/hosts") != nullptr) {
     return;
   }
-  auto hosts = nodes->get<std::uint64_t>();
+  const auto all = nodes->get<std::uint64_t>();
   const auto* placement = find_value(root, "/cluster/placement");
-  if (placement != nullptr && *placement == "server_client") {
-    const auto* servers = find_value(root, "/cluster/servers");
-    const bool given = servers != nullptr && servers->is_number_unsigned();
-    const auto taken = given ? servers->get<std::uint64_t>() : hosts / 2;
-    root["cluster"]["servers"] = taken;
-    hosts -= std::min(hosts, taken);
+  const bool divided = placement != nullptr && *placement == "server_client";
+  const auto* servers = find_value(root, "/cluster/servers");
+  const bool given = servers != nullptr && servers->is_number_unsigned();
+  const auto taken = !divided ? 0
+                     : given  ? servers->get<std::uint64_t>()
+                              : std::max<std::uint64_t>(all / 2, 1);
+  if (all == 0 || all > most_slurm_nodes) {
+    return;  // the row of the key reports it
   }
-  root["cluster"]["hosts"] = hosts;
+  if (all <= taken) {
+    return problems.add(
+        {"/cluster/slurm/nodes",
+         fmt::format("at least {}: {} with servers, others with ranks", taken + 1, taken),
+         std::to_string(all), ""});
+  }
+  if (divided) {
+    root["cluster"]["servers"] = taken;
+  }
+  root["cluster"]["hosts"] = all - taken;
 }
 
 std::string file_digest(OrderedJson job) {
@@ -396,12 +460,13 @@ Result<JobReading> parse(const std::string& text, const KeyPlace& place,
   }
   const auto digest = file_digest(root);
   for (const std::string& override_text : overrides) {
+    drop_other_hosts(root, override_text);
     if (auto problem = apply_override(root, override_text)) {
       problems.add(*std::move(problem));
     }
   }
   inline_host_file(root, place, problems);
-  take_hosts_from_nodes(root);
+  take_hosts_from_nodes(root, problems);
   take_fanout_from_walks(root);
   fill_fanout_without_hops(root);
   JobReading reading;

@@ -1,6 +1,7 @@
 #include "runtime/job/job_rules.hpp"
 
 #include "runtime/base/nearest.hpp"
+#include "runtime/base/saturating.hpp"
 #include "runtime/feature/cache_policies.hpp"
 #include "runtime/job/columns.hpp"
 #include "runtime/job/embedding_rules.hpp"
@@ -187,7 +188,9 @@ void check_hosts(const Job& job, ProblemList& problems) {
   const auto& cluster = job.cluster;
   if (cluster.transport == "ucx" && link_encryption(cluster) != LinkEncryption::none) {
     problems.add({"/cluster/transport", "\"auto\" or \"tcp\" where links are encrypted", "\"ucx\"",
-                  "what goes over UCX is not encrypted; else cluster.trusted_network"});
+                  fmt::format("UCX does not encrypt; where nobody reads along, set {}",
+                              cluster.tls == true ? "cluster.tls to false"
+                                                  : "cluster.trusted_network to true")});
   }
   if (cluster.transport == "ucx" && cluster.launch != "simulate" && !net::ucx_built()) {
     problems.add({"/cluster/transport", "\"auto\" or \"tcp\": this build has no UCX", "\"ucx\"",
@@ -201,11 +204,15 @@ void check_hosts(const Job& job, ProblemList& problems) {
     return host.device && host.device->kind != cluster.device.kind;
   });
   if (other != cluster.named.end()) {
+    const bool undecided = cluster.device.kind == DeviceKind::undecided;
     problems.add({"/cluster/hosts",
-                  fmt::format("device={} on all hosts, as cluster.device says",
-                              to_string(cluster.device.kind)),
+                  undecided ? "no device= on a host's line with cluster.device \"auto\""
+                            : fmt::format("device={} on all hosts, as cluster.device says",
+                                          to_string(cluster.device.kind)),
                   fmt::format("device={} on {}", to_string(*other->device), other->address),
-                  "a run has devices of one kind, because they give different bits"});
+                  undecided ? fmt::format("cluster.device \"{}\", or a line without device=",
+                                          to_string(other->device->kind))
+                            : "a run has devices of one kind, because they give different bits"});
   }
   const bool samples_elsewhere =
       cluster.placement == "worker" || cluster.placement == "server_client" ||
@@ -248,9 +255,10 @@ void check_cache(const Job& job, ProblemList& problems) {
                   no_hint});
   }
   const auto order = policy == nullptr ? std::string_view() : policy->order;
-  if (!order.empty() && job.partition.given && to_string(job.partition.order) != order) {
+  if (!order.empty() && job.partition.parts > 1 && to_string(job.partition.order) != order) {
     problems.add({"/partition/order", fmt::format("\"{}\", as the cache's policy", order),
-                  fmt::format("\"{}\"", to_string(job.partition.order)), no_hint});
+                  fmt::format("\"{}\"", to_string(job.partition.order)),
+                  "or policy \"presample\", which takes any order"});
   }
 }
 
@@ -351,11 +359,16 @@ void check_last_batch(const Job& job, const GraphInfo& graph, ProblemList& probl
   const auto train = split->roles.find("train");
   const auto nodes = train == split->roles.end() ? 0 : train->second.count;
   const auto seeds = links != nullptr ? links->count : nodes;
-  if (seeds < job.sample.batch_size && seeds > 0) {
-    problems.add(
-        {"/sample/drop_last",
-         fmt::format("false where {} seeds fill no batch of {}", seeds, job.sample.batch_size),
-         "true", "or a smaller batch_size"});
+  // Of links of several types ranks have shares type by type, which ClusterPlan counts.
+  const bool by_type = links != nullptr && links->edge_types.size() > 1;
+  const std::uint64_t world = job.cluster.world();
+  const bool shared = job.sample.seed_order == "local" && !by_type && world > 1;
+  if (divide_up(seeds, shared ? world : 1) < job.sample.batch_size && seeds > 0) {
+    problems.add({"/sample/drop_last",
+                  fmt::format("false where {} seeds{} fill no batch of {}", seeds,
+                              shared ? fmt::format(", shared by {} ranks,", world) : std::string(),
+                              job.sample.batch_size),
+                  "true", "or a smaller batch_size"});
   }
 }
 

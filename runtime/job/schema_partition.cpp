@@ -71,8 +71,8 @@ std::vector<SchemaRow> method_rows(std::span<const PartitionMethod> methods,
       {"/partition/parts",
        integer_rule(1, 65536),
        derived(
-           "those of a partitioned `dataset.path`; else `cluster.hosts`, or `cluster.servers` if "
-           "given"),
+           "those of a partitioned `dataset.path`; else `cluster.hosts`, or with `server_client` "
+           "`cluster.servers` if given"),
        "number of parts; part p lies on host, or server, p mod their number",
        {},
        put<&Job::partition, &PartitionJob::parts>});

@@ -1,5 +1,6 @@
 #include "runtime/job/schema_fields.hpp"
 #include "runtime/job/schema_rows.hpp"
+#include "runtime/net/tcp_address.hpp"
 
 #include <algorithm>
 #include <iterator>
@@ -74,7 +75,7 @@ void add_partition(std::vector<SchemaRow>& rows) {
                   put<&Job::partition, &PartitionJob::seed>});
   rows.push_back({"/partition/order",
                   choice_rule({"degree", "hotness", "original"}),
-                  value("\"degree\""),
+                  derived("that of a partitioned `dataset.path`; else `\"degree\"`"),
                   "how nodes are numbered inside a part; `hotness` is that of `sample`",
                   {},
                   [](const Json& v, Job& job) {
@@ -286,7 +287,8 @@ void add_links(std::vector<SchemaRow>& rows) {
        "where the directing process listens, HOST:PORT, port 0 being any free one; else on "
        "loopback with `local`, on the way to the hosts with `ssh` and `slurm`",
        {},
-       put<&Job::cluster, &ClusterJob::listen>});
+       put<&Job::cluster, &ClusterJob::listen>,
+       &check_line<&net::parse_tcp_address>});
   rows.push_back({"/cluster/token_file",
                   text_rule(1),
                   absent(),

@@ -34,7 +34,7 @@ std::vector<SchemaRow> slurm_rows() {
       text_row<&SlurmJob::partition>("/cluster/slurm/partition", "`sbatch --partition`"));
   rows.push_back(text_row<&SlurmJob::time>("/cluster/slurm/time", "`sbatch --time`"));
   rows.push_back({"/cluster/slurm/nodes",
-                  integer_rule(1, 2048),
+                  integer_rule(1, 1024),
                   derived("`cluster.hosts`, and the servers with `server_client`"),
                   "`sbatch --nodes`; says how many hosts there are where `cluster.hosts` does not",
                   {},

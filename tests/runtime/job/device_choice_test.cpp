@@ -134,10 +134,16 @@ TEST(JobDevice, IsSetInTheJobAndInItsText) {
 TEST(JobDevice, AutoIsForAllHostsTogether) {
   const auto problem =
       device_problems(R"({"launch": "local", "hosts": ["a device=auto", "b"], "device": "auto"})");
-  EXPECT_NE(problem.find("expected no auto on a host's line"), std::string::npos) << problem;
+  EXPECT_NE(problem.find("device: expected cpu, cuda or cuda:0,2 on a host's line, found "
+                         "auto, which is for cluster.device"),
+            std::string::npos)
+      << problem;
   const auto other =
       device_problems(R"({"launch": "local", "hosts": ["a device=cuda", "b"], "device": "auto"})");
-  EXPECT_NE(other.find("a run has devices of one kind"), std::string::npos) << other;
+  EXPECT_NE(other.find("expected no device= on a host's line with cluster.device \"auto\", found "
+                       "device=cuda on a; cluster.device \"cuda\", or a line without device="),
+            std::string::npos)
+      << other;
 }
 
 TEST(JobDevice, OfAHostGoesBeforeThatOfAll) {

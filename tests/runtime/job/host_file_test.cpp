@@ -34,6 +34,27 @@ TEST_F(HostFile, NamedOnTheCommandLineTakesThePlaceOfTheHostsInTheJob) {
       << "other processes would look for the file";
 }
 
+TEST_F(HostFile, HostsOnTheCommandLineTakeItsPlace) {
+  ASSERT_OK_AND_ASSIGN(const auto reading, parse_with("a\n", {"cluster.host_file=hosts",
+                                                              R"(cluster.hosts=["b", "c"])"}));
+
+  EXPECT_EQ(to_string(reading.problems), "");
+  EXPECT_EQ(reading.job.cluster.hosts, 2U);
+}
+
+TEST_F(HostFile, AJobWithHostsBesideItIsRefused) {
+  std::ofstream(scratch_.path() / "hosts") << "a\n";
+  const auto both = R"({"dataset": {"path": "d"}, "sample": {"fanout": [3]},
+                        "cluster": {"hosts": 5, "host_file": "hosts", "launch": "ssh"}})";
+  ASSERT_OK_AND_ASSIGN(const auto reading, parse_job(both, scratch_.path(), {}));
+
+  const auto problems = to_string(reading.problems);
+  EXPECT_NE(problems.find("/cluster/host_file: expected either cluster.hosts or "
+                          "cluster.host_file, found both; leave out one of the two"),
+            std::string::npos)
+      << problems;
+}
+
 TEST_F(HostFile, AMistakeIsToldWithItsLine) {
   ASSERT_OK_AND_ASSIGN(const auto reading,
                        parse_with("a\nb port=x\n", {"cluster.host_file=hosts"}));

@@ -125,6 +125,15 @@ TEST(JobHosts, TheLastOnesAreServers) {
   EXPECT_EQ(job.partition.parts, 1U);
 }
 
+TEST(JobHosts, AJobWithoutServersTravelsWithTheDefaultOfTheirNumber) {
+  const auto job = cluster_job(R"({"launch": "local", "hosts": ["a", "b", "c", "d"]})");
+
+  ASSERT_OK_AND_ASSIGN(const auto again, parse_job(job.json, "/elsewhere", {}));
+
+  EXPECT_EQ(to_string(again.problems), "");
+  EXPECT_EQ(job.partition.parts, 4U);
+}
+
 TEST(JobHosts, TheJobThatTravelsHasTheLinesOfTheFile) {
   const testing::ScratchFolder folder;
   std::ofstream(folder.path() / "hosts") << "a\nb 2\n";
@@ -150,6 +159,18 @@ TEST(JobHosts, RefusesWhatCannotBe) {
             "/cluster/server_of_rank"},
            {R"({"placement": "server_client", "servers": 2, "server_of_rank": [2]})",
             "/cluster/server_of_rank"},
+           {R"({"launch": "local", "listen": "nonsense"})",
+            "/cluster/listen: expected a text as in docs/job-file.md, found address \"nonsense\""},
+           {R"({"launch": "manual", "listen": "a:70000"})", "expected a port from 0 to 65535"},
+           {R"({"hosts": 2, "servers": 7})",
+            "/cluster/servers: expected none with placement \"collocated\", found 7; placement "
+            "\"server_client\" has servers"},
+           {R"({"hosts": ["a", "b", "c"], "servers": 3, "placement": "worker"})",
+            "/cluster/servers: expected none with placement \"worker\", found 3"},
+           {R"({"launch": "local", "transport": "ucx", "tls": true})",
+            "where nobody reads along, set cluster.tls to false"},
+           {R"({"launch": "ssh", "hosts": ["a"], "transport": "ucx"})",
+            "where nobody reads along, set cluster.trusted_network to true"},
        }) {
     ASSERT_OK_AND_ASSIGN(
         const auto reading,

@@ -390,6 +390,15 @@ TEST(CheckAgainstGraph, WhereTheLastBatchIsDroppedThereIsAFullOne) {
   EXPECT_EQ(problems(job, graph()),
             "/sample/drop_last: expected false where 5 seeds fill no batch of 6, found true; or a "
             "smaller batch_size\n");
+  job.cluster.hosts = 2;
+  job.partition.parts = 2;
+  job.sample.seed_order = "local";
+  job.sample.batch_size = 3;  // one rank has three seeds
+  EXPECT_EQ(problems(job, graph()), "");
+  job.sample.batch_size = 4;
+  EXPECT_EQ(problems(job, graph()),
+            "/sample/drop_last: expected false where 5 seeds, shared by 2 ranks, fill no batch of "
+            "4, found true; or a smaller batch_size\n");
   auto links = link_job();
   links.sample.drop_last = true;
   links.sample.batch_size = 10;

@@ -69,6 +69,22 @@ TEST(SlurmJob, RefusesNodesAndHostsThatDiffer) {
       "two will do\n");
 }
 
+TEST(SlurmJob, NodesThatCannotBeDividedAreRefusedByTheirOwnKey) {
+  const std::string servers = "cluster.placement=server_client";
+  EXPECT_EQ(slurm_problems({servers, "cluster.slurm.nodes=1"}),
+            "/cluster/slurm/nodes: expected at least 2: 1 with servers, others with ranks, found "
+            "1\n");
+  EXPECT_EQ(slurm_problems({servers, "cluster.servers=3", "cluster.slurm.nodes=3"}),
+            "/cluster/slurm/nodes: expected at least 4: 3 with servers, others with ranks, found "
+            "3\n");
+  for (const auto& more : {Words{}, Words{servers}}) {
+    auto settings = more;
+    settings.emplace_back("cluster.slurm.nodes=1500");
+    EXPECT_EQ(slurm_problems(settings),
+              "/cluster/slurm/nodes: expected integer, 1..1024, found 1500\n");
+  }
+}
+
 TEST(SlurmJob, RefusesAListOfHosts) {
   EXPECT_EQ(slurm_problems({R"(cluster.hosts=["n1","n2"])"}),
             "/cluster/hosts: expected a number with launch \"slurm\", found a list; the allocation "

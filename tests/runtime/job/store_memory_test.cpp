@@ -1,5 +1,6 @@
 #include "runtime/job/store_memory.hpp"
 
+#include "runtime/job/job_file.hpp"
 #include "runtime/partition/partitioner.hpp"
 #include "tests/runtime/graph/store_fixture.hpp"
 #include "tests/runtime/partition/partition_fixture.hpp"
@@ -91,6 +92,49 @@ TEST_F(StoreMemoryOfJob, BytesOfPartsAreThoseOfTheirFiles) {
     }
     EXPECT_EQ(part_bytes_[part], bytes);
   }
+}
+
+/// Jobs that read a store, with the settings of a cache that needs the order of hotness.
+class OrderOfJob : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_OK(write_graph_store(random_graph(40, 200, 2).contents, temp_ / "graph"));
+    ASSERT_OK_AND_ASSIGN(const auto graph, GraphStore::open(temp_ / "graph", {}));
+    PartitionOptions options{.parts = 2, .order = NodeOrder::hotness};
+    options.more.hotness = HotnessOptions{.fanout = {{2}}, .batch_size = 4};
+    ASSERT_OK(partition_store(graph, options, temp_ / "hot"));
+  }
+  JobReading read_cached(const std::string& store, std::vector<std::string> more) {
+    more.insert(more.end(), {"features.cache.policy=hotness", "features.cache.ratio=0.1"});
+    auto reading = parse_job(R"({"dataset": {"path": ")" + store +
+                                 R"("}, "sample": {"fanout": [2]}, "cluster": {"hosts": 2}})",
+                             temp_.path(), more);
+    EXPECT_OK(reading);
+    return *std::move(reading);
+  }
+
+  TempDir temp_;
+};
+
+TEST_F(OrderOfJob, IsThatOfAPartitionedStore) {
+  for (const std::vector<std::string>& more :
+       {std::vector<std::string>{}, {"partition.parts=2"}, {"partition.order=hotness"}}) {
+    const auto reading = read_cached("hot", more);
+    EXPECT_EQ(to_string(reading.problems), "");
+    ASSERT_OK_AND_ASSIGN(const auto again, parse_job(reading.job.json, "elsewhere", {}));
+    EXPECT_EQ(to_string(again.problems), "");
+  }
+}
+
+TEST_F(OrderOfJob, IsThatOfDegreesWhereTheStoreIsStillToBePartitioned) {
+  const std::string problem =
+      "/partition/order: expected \"hotness\", as the cache's policy, found \"degree\"; or policy "
+      "\"presample\", which takes any order\n";
+  EXPECT_EQ(to_string(read_cached("graph", {}).problems), problem);
+  EXPECT_EQ(to_string(read_cached("hot", {"partition.order=degree"}).problems), problem);
+  EXPECT_EQ(to_string(read_cached("graph", {"partition.order=hotness"}).problems), "");
+  EXPECT_EQ(to_string(read_cached("graph", {"cluster.hosts=1"}).problems), "")
+      << "there is no cache with one part";
 }
 
 }  // namespace
