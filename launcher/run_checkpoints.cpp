@@ -46,11 +46,13 @@ Result<std::shared_ptr<const Checkpoint>> find_checkpoint(const CheckpointedJob&
                        fmt::format("{}\ntry: the same command without --resume", error.what()));
   }
   TROUPE_RETURN_IF_ERROR(check_resumable(found->checkpoint.job, run.job));
+  const auto& at = found->checkpoint.training;
+  TROUPE_RETURN_IF_ERROR(
+      check_epochs_left(found->checkpoint.job, run.job, {.epoch = at.epoch, .steps = at.step}));
   TROUPE_RETURN_IF_ERROR(check_same_origin(found->checkpoint.origin, run.origin));
   if (const auto warning = other_build(found->checkpoint.origin, run.origin); !warning.empty()) {
     std::fprintf(stderr, "troupe: %s\n", warning.c_str());
   }
-  const auto& at = found->checkpoint.training;
   say(fmt::format("resuming from {}: epoch {}, step {} of it", found->dir.string(), at.epoch + 1,
                   at.step));
   return std::make_shared<const Checkpoint>(std::move(found->checkpoint));

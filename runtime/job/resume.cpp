@@ -87,6 +87,15 @@ std::string text_of(const Json& flat, const std::string& pointer) {
   return flat.contains(pointer) ? text_of_json(flat.at(pointer)) : "nothing";
 }
 
+/// Texts of JSON; 2 and 2.0 are one number.
+bool same_value(const std::string& was, const std::string& is) {
+  if (was == is) {
+    return true;
+  }
+  const auto then = json_of_text(was);
+  return then.is_number() && then == json_of_text(is);
+}
+
 /// An older program did what the default of a key says that came later.
 std::string old_text_of(const Json& old_flat, const Json& complete, const std::string& pointer) {
   return text_of(old_flat.contains(pointer) ? old_flat : complete, pointer);
@@ -145,7 +154,7 @@ Status check_resumable(const std::string& written, const Job& job) {
       const bool free = pointer == "/cluster/device"
                             ? computes_alike(was, is) || job.checkpoint.other_device
                             : may_differ(pointer, now, placed);
-      if (was != is && !free && !means_nothing(pointer, was)) {
+      if (!same_value(was, is) && !free && !means_nothing(pointer, was)) {
         differences.push_back(fmt::format("{}: was {}, is {}", pointer, was, is));
       }
     }
@@ -165,6 +174,24 @@ Status check_resumable(const std::string& written, const Job& job) {
       fmt::format("checkpoint: written by a job that differs in {} value{}:{}\ntry: the same "
                   "job, or another output folder",
                   differences.size(), differences.size() == 1 ? "" : "s", shown));
+}
+
+Status check_epochs_left(const std::string& written, const Job& job, TrainedUntil until) {
+  const auto then = json_of_text(written);
+  const auto flat = then.is_object() ? then.flatten() : Json::object();
+  const auto was = flat.value("/train/epochs", Json());
+  const auto is = job.train.epochs;
+  const bool lowered = was.is_number_unsigned() && was > Json(is);
+  const bool beyond = until.epoch > is || (until.epoch == is && until.steps > 0);
+  if (!lowered || !beyond) {
+    return ok_status();
+  }
+  const auto enough = until.epoch + (until.steps > 0 ? 1U : 0U);
+  return Error(Errc::failed_precondition,
+               fmt::format("checkpoint: expected one of the first {} epochs, as /train/epochs "
+                           "says, found one after {} steps of epoch {}\ntry: train.epochs {} or "
+                           "more, or another output folder",
+                           is, until.steps, until.epoch + 1, enough));
 }
 
 }  // namespace troupe

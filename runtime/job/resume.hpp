@@ -4,6 +4,7 @@
 #include "runtime/base/result.hpp"
 #include "runtime/job/job.hpp"
 
+#include <cstdint>
 #include <string>
 
 namespace troupe {
@@ -19,5 +20,17 @@ namespace troupe {
 /// \errors failed_precondition: with the first keys that differ, and both values; data_corruption:
 ///   `written` is no job
 Status check_resumable(const std::string& written, const Job& job);
+
+/// Place in a run's training at which a checkpoint was made.
+struct TrainedUntil {
+  std::uint32_t epoch = 0;  ///< Epoch under way, from 0
+  std::uint64_t steps = 0;  ///< Steps of it that are over
+};
+
+/// Checks that `train.epochs` was not lowered below what is trained already. A user program may have
+/// epochs beyond `train.epochs`, so only a lower number than that of the writer is refused.
+/// \param written  as of check_resumable()
+/// \errors failed_precondition: training is beyond the last epoch, with both numbers
+Status check_epochs_left(const std::string& written, const Job& job, TrainedUntil until);
 
 }  // namespace troupe

@@ -126,11 +126,13 @@ Status Conductor::expect_agreement(const std::vector<net::EpochResult>& results)
 }
 
 Status Conductor::restore(const TrainingState& training, const RunRecord& record) {
-  if (training.epoch > options_.epochs || record.epochs.size() != training.epoch) {
+  const bool beyond =
+      training.epoch > options_.epochs || (training.epoch == options_.epochs && training.step > 0);
+  if (beyond || record.epochs.size() != training.epoch) {
     return Error(Errc::failed_precondition,
                  fmt::format("checkpoint: expected at most {} epochs, as train.epochs says, and a "
-                             "record of each, found {} and {} records",
-                             options_.epochs, training.epoch, record.epochs.size()));
+                             "record of each, found {} epochs, {} steps and {} records",
+                             options_.epochs, training.epoch, training.step, record.epochs.size()));
   }
   record_ = RunRecord();
   record_.epochs = record.epochs;

@@ -121,6 +121,30 @@ TEST_F(Program, AnInterruptedRunGoesOnToTheBitsOfTheUndisturbedOne) {
   EXPECT_EQ(testing::metrics_of(output()).size(), 1U + 40U * 3U + 40U * 2U + 2U + 1U);
 }
 
+TEST_F(Program, FewerEpochsThanTheCheckpointHasAreRefusedAndTheRunStaysWhole) {
+  const auto with_epochs = [&](int epochs, std::vector<std::string> more) {
+    std::vector<std::string> words = {"run",   quick_job(),
+                                      "--set", "output=" + output(),
+                                      "--set", "checkpoint.every.steps=8",  // of three an epoch
+                                      "--set", fmt::format("train.epochs={}", epochs)};
+    words.insert(words.end(), more.begin(), more.end());
+    return troupe(words);
+  };
+  ASSERT_EQ(with_epochs(3, {}).exit_code, 0);
+  const auto whole = report();
+
+  for (const int epochs : {1, 2}) {
+    const auto resumed = with_epochs(epochs, {"--resume"});
+    EXPECT_EQ(resumed.exit_code, 3);
+    EXPECT_NE(resumed.err.find("as /train/epochs says, found one after 2 steps of epoch 3\ntry: "
+                               "train.epochs 3 or more"),
+              std::string::npos)
+        << resumed.err;
+  }
+  EXPECT_EQ(report(), whole);
+  EXPECT_EQ(with_epochs(3, {"--resume"}).exit_code, 0);
+}
+
 /// A checkpoint of an epoch's last step is made before the epoch's evaluation, with which the resumed run begins.
 TEST_F(Program, ARunResumedBeforeAnEvaluationHasTheMetricsOfTheUndisturbedOne) {
   const std::vector<std::string> arguments = {

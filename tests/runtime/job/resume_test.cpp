@@ -127,6 +127,31 @@ TEST(Resume, WhatResultsDependOnMustBeTheSame) {
                "/eval/max_batches");
 }
 
+TEST(Resume, NumbersAreComparedAsNumbers) {
+  const auto with = [](const char* margin) {
+    return std::vector<std::string>{"task.kind=link", "task.negatives.kind=triplet",
+                                    "train.loss=margin", fmt::format("train.margin={}", margin)};
+  };
+  EXPECT_OK(resumable(with("2"), with("2.0")));
+  EXPECT_OK(resumable(with("2.5e0"), with("2.5")));
+  EXPECT_ERROR(resumable(with("2"), with("2.5")), Errc::failed_precondition,
+               "/train/margin: was 2, is 2.5");
+}
+
+TEST(Resume, FewerEpochsThanAreTrainedAreRefused) {
+  const auto left = [](const char* now, TrainedUntil until) {
+    return check_epochs_left(overridden({}).json, overridden({now}), until);
+  };
+  EXPECT_OK(left("train.epochs=2", {.epoch = 1, .steps = 3}));
+  EXPECT_OK(left("train.epochs=2", {.epoch = 2, .steps = 0}));
+  EXPECT_OK(left("train.epochs=4", {.epoch = 9, .steps = 3})) << "epochs of a user program";
+  EXPECT_ERROR(left("train.epochs=2", {.epoch = 2, .steps = 3}), Errc::failed_precondition,
+               "expected one of the first 2 epochs, as /train/epochs says, found one after 3 steps "
+               "of epoch 3\ntry: train.epochs 3 or more");
+  EXPECT_ERROR(left("train.epochs=2", {.epoch = 3, .steps = 0}), Errc::failed_precondition,
+               "try: train.epochs 3 or more");
+}
+
 TEST(Resume, ProductsOfAnotherPrecisionAreRefused) {
   const std::string gpu = "cluster.device=cuda";
   const std::string tf32 = "train.precision=tf32";

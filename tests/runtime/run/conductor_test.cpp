@@ -331,10 +331,17 @@ TEST(Conductor, RefusesACheckpointThatDoesNotFit) {
   Conductor conductor(conductor_options(2, 1), {});
   TrainingState beyond;
   beyond.epoch = 3;
+  TrainingState inside_the_next;
+  inside_the_next.epoch = 2;
+  inside_the_next.step = 2;
+  RunRecord of_two;
+  of_two.epochs.resize(2);
   TrainingState without_record;
   without_record.epoch = 1;
 
   EXPECT_ERROR(conductor.restore(beyond, {}), Errc::failed_precondition, "at most 2 epochs");
+  EXPECT_ERROR(conductor.restore(inside_the_next, of_two), Errc::failed_precondition,
+               "found 2 epochs, 2 steps");
   EXPECT_ERROR(conductor.restore(without_record, {}), Errc::failed_precondition, "0 records");
 }
 
