@@ -1,6 +1,8 @@
 #include "launcher/early_checks.hpp"
 
 #include "launcher/processes/tool_output.hpp"
+#include "runtime/graph/store.hpp"
+#include "runtime/partition/methods.hpp"
 
 #include <cerrno>
 #include <cstdlib>
@@ -11,6 +13,7 @@
 #include <sstream>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <utility>
 #include <vector>
 
 namespace troupe {
@@ -72,6 +75,26 @@ Status check_readable(std::string_view what, const fs::path& file) {
   if (::access(file.c_str(), R_OK) != 0) {
     return Error(Errc::failed_precondition,
                  fmt::format("{}: cannot read {}: {}", what, file.string(), std::strerror(errno)));
+  }
+  return ok_status();
+}
+
+Status check_named_files(const Job& job, JobTrainer trainer) {
+  const auto* method = find_kind(partition_methods(), job.partition.method);
+  const bool cuts = store_kind(job.dataset.path) != StoreKind::partitioned;
+  if (cuts && method != nullptr && reads_option(*method, "file")) {
+    TROUPE_RETURN_IF_ERROR(check_readable("/partition/file", job.partition.more.file));
+  }
+  if (trainer == JobTrainer::own) {
+    return ok_status();
+  }
+  for (const auto& [key, files] : {std::pair("negatives", &job.eval.negative_files),
+                                   std::pair("candidates", &job.eval.candidate_files)}) {
+    for (const auto& [role, of_role] : *files) {
+      for (const auto& file : of_role) {
+        TROUPE_RETURN_IF_ERROR(check_readable(fmt::format("/eval/{}/{}", key, role), file));
+      }
+    }
   }
   return ok_status();
 }

@@ -1,5 +1,6 @@
 #include "launcher/prepare_run.hpp"
 
+#include "launcher/cluster_plan.hpp"
 #include "launcher/decide_device.hpp"
 #include "launcher/early_checks.hpp"
 #include "launcher/end_at_signal.hpp"
@@ -51,6 +52,13 @@ ExitCode prepare_output(const JobArguments& arguments, Job job, const Say& say, 
 
 }  // namespace
 
+Status check_cluster_plan(const Job& job, const PartitionedStore& store, JobTrainer trainer) {
+  ClusterHooks hooks;
+  hooks.own_program = hooks.take_only = trainer == JobTrainer::own;
+  TROUPE_ASSIGN_OR_RETURN([[maybe_unused]] const auto plan, ClusterPlan::make(job, store, hooks));
+  return ok_status();
+}
+
 OutputRequest output_request(const Job& job, const RunArguments& arguments) {
   return {.output = job.output,
           .given = job.output_given,
@@ -96,6 +104,7 @@ ExitCode prepare_run_on_hosts(const RunArguments& arguments, const Say& say,
     known = check_precision(*job);
     known = known ? check_reduce(*job) : known;
   }
+  known = known ? check_named_files(*job, trainer) : known;
   if (!known) {
     return print_error(known.error(), ExitCode::usage);
   }
@@ -108,12 +117,20 @@ ExitCode prepare_run_on_hosts(const RunArguments& arguments, const Say& say,
   if (!run) {
     return code;
   }
-  if (const auto cleared = arguments.resume ? ok_status() : clear_output(claim->dir()); !cleared) {
-    run.reset();
-    return print_error(cleared.error(), ExitCode::data);
-  }
   run->claim = *std::move(claim);
   return code;
+}
+
+Status clear_earlier_run(const PreparedRun& run, const RunArguments& arguments,
+                         JobTrainer trainer) {
+  if (arguments.resume) {
+    return ok_status();
+  }
+  const auto& dir = run.claim.dir();
+  if (has_run(dir)) {
+    TROUPE_RETURN_IF_ERROR(check_cluster_plan(run.job, run.store, trainer));
+  }
+  return clear_output(dir);
 }
 
 }  // namespace troupe

@@ -33,10 +33,21 @@ ExitCode prepare_with_hosts(const JobArguments& arguments, const Say& say,
                             std::optional<PreparedRun>& run);
 
 /// The same for a run, simulated or on the hosts that the job, or Slurm's allocation, names: chooses
-/// and locks the output folder first, and clears it of an earlier run last.
+/// and locks the output folder first. An earlier run in it stays until clear_earlier_run().
 ExitCode prepare_run_on_hosts(const RunArguments& arguments, const Say& say,
                               std::optional<PreparedRun>& run,
                               JobTrainer trainer = JobTrainer::built_in);
+
+/// Checks what a run would be refused for only when its cluster is made.
+/// \param job  fitted to its graph
+/// \errors those of ClusterPlan::make()
+Status check_cluster_plan(const Job& job, const PartitionedStore& store, JobTrainer trainer);
+
+/// Clears the output folder of an earlier run, unless this one resumes it. The earlier run stays whole
+/// where the store and the job make no plan of a cluster.
+/// \errors those of check_cluster_plan() and clear_output()
+Status clear_earlier_run(const PreparedRun& run, const RunArguments& arguments,
+                         JobTrainer trainer = JobTrainer::built_in);
 
 /// Of the output folder of a run.
 OutputRequest output_request(const Job& job, const RunArguments& arguments);

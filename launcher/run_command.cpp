@@ -298,6 +298,9 @@ ExitCode run_command(const RunArguments& arguments) {
       !copied) {
     return print_error(copied.error());
   }
+  if (const auto cleared = clear_earlier_run(*run, arguments); !cleared) {
+    return print_error(cleared.error());
+  }
   Report report;
   report.began = began;
   report.start = start_of_run(run->job, arguments.command);

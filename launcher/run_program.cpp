@@ -71,6 +71,9 @@ ExitCode run_processes(const RunArguments& arguments, const std::vector<std::str
       !copied) {
     return print_error(copied.error());
   }
+  if (const auto cleared = clear_earlier_run(*prepared, arguments, JobTrainer::own); !cleared) {
+    return print_error(cleared.error());
+  }
   // Checkpoints, log and report are here: the hosts of the ranks may see another folder.
   const auto begun =
       SessionWatch::begin(job, {arguments.resume, arguments.command, entered}, print);

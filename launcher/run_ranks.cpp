@@ -98,6 +98,9 @@ ExitCode run(const RunArguments& arguments, const std::function<Status(Session&)
       !prepared) {
     return code;
   }
+  if (const auto cleared = clear_earlier_run(*prepared, arguments, JobTrainer::own); !cleared) {
+    return print_error(cleared.error());
+  }
   const auto& job = prepared->job;
   const auto begun =
       SessionWatch::begin(job, {arguments.resume, arguments.command, entered}, print);

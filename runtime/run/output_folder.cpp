@@ -39,11 +39,6 @@ bool has_entries(const fs::path& dir) {
   return !fs::is_empty(dir, error) && !error;
 }
 
-bool has_run(const fs::path& dir) {
-  return has_entries(dir / "checkpoints") || is_there(dir / "submit.sbatch") ||
-         std::ranges::any_of(run_files, [&](const char* name) { return is_there(dir / name); });
-}
-
 bool has_finished_run(const fs::path& dir) {
   const auto text = read_text_file(dir / "report.json", largest_report);
   if (!text) {
@@ -139,6 +134,11 @@ Error in_use_error(const fs::path& dir) {
 }
 
 }  // namespace
+
+bool has_run(const fs::path& dir) {
+  return has_entries(dir / "checkpoints") || is_there(dir / "submit.sbatch") ||
+         std::ranges::any_of(run_files, [&](const char* name) { return is_there(dir / name); });
+}
 
 Result<fs::path> choose_output(const OutputRequest& request) {
   const auto& output = request.output;

@@ -23,6 +23,9 @@ struct OutputRequest {
 ///   `overwrite` is set
 Result<std::filesystem::path> choose_output(const OutputRequest& request);
 
+/// Whether a folder holds a run, finished or not, or the script of one.
+bool has_run(const std::filesystem::path& dir);
+
 /// The folder that runs into `output` share: `runs/NAME` for `runs/NAME` and `runs/NAME-2`,
 /// `runs/NAME-3`, …; else `output` itself.
 /// \param first  `runs/NAME`
