@@ -327,8 +327,10 @@ Status Conductor::take_scores(const std::vector<net::ScoreResult>& results) {
   const auto value = scores.by_name(options_.metric);
   if (!value) {
     return Error(Errc::failed_precondition,
-                 fmt::format("eval.metric: {} is not defined on the validation seeds ({} labelled)",
-                             options_.metric, scores.labelled));
+                 fmt::format("/eval/metric: expected a score that is defined on the validation "
+                             "seeds, of which {} have labels, found \"{}\"\ntry: another "
+                             "eval.metric, or other validation seeds",
+                             scores.labelled, options_.metric));
   }
   record.best = !best_ || (lower_is_better(options_.metric) ? *value < *best_ : *value > *best_);
   if (record.best) {
