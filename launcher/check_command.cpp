@@ -1,8 +1,10 @@
 #include "launcher/commands.hpp"
 #include "launcher/decide_device.hpp"
 #include "launcher/device_plan.hpp"
+#include "launcher/early_checks.hpp"
 #include "launcher/end_at_signal.hpp"
 #include "launcher/epoch_time.hpp"
+#include "launcher/prepare_run.hpp"
 #include "launcher/prepare_store.hpp"
 #include "launcher/print_error.hpp"
 #include "launcher/processes/checkpoint_copies.hpp"
@@ -130,8 +132,43 @@ struct Checked {
   std::uint64_t bytes_here = 0;  ///< Memory of all its processes as one
 };
 
+/// The store of a trial, and the job that fits it; no store: why there is none.
+struct TrialStore {
+  Job job;
+  std::optional<PartitionedStore> store = {};
+  std::string why_not = {};
+};
+
+/// A store that is partitioned already, or else a small one that is partitioned at random to measure.
+TrialStore store_of_trial(const Checked& checked, double seconds) {
+  const auto& [job, borrowed, plan, bytes_here] = checked;
+  TrialStore trial{borrowed.job};
+  const bool measures = seconds > 0 && plan.steps_per_epoch > 0 && !reported_epoch_seconds(job);
+  if (!borrowed.partitioned && (!measures || plan.store_bytes > most_partitioned)) {
+    trial.why_not = "the store is not partitioned yet; try: troupe partition, or a first run";
+    return trial;
+  }
+  if (bytes_here > free_memory_bytes() / 2) {
+    trial.why_not = fmt::format(
+        "all processes together may need {} MiB here, more than half of "
+        "what is free; try: one epoch of the run",
+        bytes_here >> 20U);
+    return trial;
+  }
+  if (!borrowed.partitioned) {
+    trial.job.partition.method = "random";
+  }
+  auto store = prepare_store(trial.job, [](const std::string&) {});
+  if (!store) {
+    trial.why_not = store.error().what();
+  } else {
+    trial.store = *std::move(store);
+  }
+  return trial;
+}
+
 /// The expected time of an epoch, and how it is known.
-std::string time_text(const Checked& checked, double seconds) {
+std::string time_text(const Checked& checked, const TrialStore& trial, double seconds) {
   const auto& [job, borrowed, plan, bytes_here] = checked;
   if (const auto known = reported_epoch_seconds(job)) {
     return fmt::format("time per epoch, without evaluation: {:.3g} s, as {} has it\n", *known,
@@ -140,24 +177,10 @@ std::string time_text(const Checked& checked, double seconds) {
   if (seconds <= 0 || plan.steps_per_epoch == 0) {
     return unknown(seconds <= 0 ? "not measured (--measure 0)" : "there are no training seeds");
   }
-  if (!borrowed.partitioned && plan.store_bytes > most_partitioned) {
-    return unknown("the store is not partitioned yet; try: troupe partition, or a first run");
+  if (!trial.store) {
+    return unknown(trial.why_not);
   }
-  if (bytes_here > free_memory_bytes() / 2) {
-    return unknown(
-        fmt::format("all processes together may need {} MiB here, more than half of "
-                    "what is free; try: one epoch of the run",
-                    bytes_here >> 20U));
-  }
-  Job here = borrowed.job;
-  if (!borrowed.partitioned) {
-    here.partition.method = "random";
-  }
-  const auto store = prepare_store(here, [](const std::string&) {});
-  if (!store) {
-    return unknown(store.error().what());
-  }
-  const auto measured = measure_epoch_seconds(here, *store, seconds);
+  const auto measured = measure_epoch_seconds(trial.job, *trial.store, seconds);
   if (!measured) {
     return unknown(measured.error().what());
   }
@@ -167,11 +190,15 @@ std::string time_text(const Checked& checked, double seconds) {
       *measured, seconds, borrowed.partitioned ? "" : ", parts at random");
 }
 
-/// Whether the built-in models do not train on the job's batches.
-bool is_for_programs(const Job& job) {
-  const bool nothing_drawn =
-      job.task.predicts_links() && job.task.negatives.kind == Negatives::none;
-  return job.task.walks() || nothing_drawn || !job.features.collect;
+/// Why the built-in models do not train on the job's batches; empty: they do.
+std::string why_for_programs(const Job& job) {
+  if (job.task.walks()) {
+    return "/task/kind is \"walk\"";
+  }
+  if (job.task.predicts_links() && job.task.negatives.kind == Negatives::none) {
+    return "/task/negatives/kind is \"none\"";
+  }
+  return job.features.collect ? "" : "/features/collect is false";
 }
 
 /// What devices hold is printed, and added to what processes hold.
@@ -196,16 +223,11 @@ Status add_devices(const DeviceMemory& memory, Plan& plan, std::string& text) {
 Result<std::string> check_devices(Job job, const GraphInfo& graph, const GraphFacts& facts,
                                   Plan& plan) {
   decide_device(job);
-  const bool learns = job.cluster.device.kind != DeviceKind::cpu;
-  const bool samples = job.cluster.sampler_devices.kind != DeviceKind::cpu;
-  if (!learns && !samples) {
-    return std::string();
-  }
   const auto sample = sample_options(job, graph);
   TROUPE_ASSIGN_OR_RETURN(const auto collect, collect_options(job, graph, BatchReader::trainer));
   std::string text;
-  if (learns) {
-    TROUPE_ASSIGN_OR_RETURN(const auto devices, device_plan(job, plan.layout, sample, collect));
+  TROUPE_ASSIGN_OR_RETURN(const auto devices, device_plan(job, plan.layout, sample, collect));
+  if (devices.learns) {
     const auto here = gpu::open_devices(job.cluster.device);  // an error: those of other hosts
     TROUPE_RETURN_IF_ERROR(add_devices(
         memory_of_devices(devices, job, graph, plan, here ? here->get() : nullptr, facts.row_bytes),
@@ -224,9 +246,13 @@ Result<std::string> check_devices(Job job, const GraphInfo& graph, const GraphFa
   return text;
 }
 
-const std::string time_of_program =
-    "time per epoch: that of a program of your own (`troupe run JOB -- PROGRAM`), which the job's "
-    "batches are for\n";
+std::string text_for_programs(const std::string& why) {
+  return fmt::format(
+      "time per epoch: that of a program of your own, which the job's batches are for: {}\n"
+      "`troupe run JOB -- PROGRAM` and `troupe batches` take the job, `troupe run JOB` alone "
+      "refuses it\n",
+      why);
+}
 
 /// Which device was chosen, where checkpoints are kept, which links are plain: what there is to say of that.
 /// \param keepers  hosts_of_copies()
@@ -243,6 +269,55 @@ void print_cluster_notes(const ClusterJob& cluster, const std::vector<HostSpec>&
   }
 }
 
+/// Checks that are made before the data are read.
+Status check_early(const Job& job, bool own) {
+  TROUPE_RETURN_IF_ERROR(check_named_files(job, own ? JobTrainer::own : JobTrainer::built_in));
+  if (own) {
+    return ok_status();
+  }
+  TROUPE_RETURN_IF_ERROR(check_precision(job));
+  return check_reduce(job);
+}
+
+/// Prints the plan, the time of an epoch and notes of a job that fits its data.
+/// \param graph  of its data
+ExitCode print_plan(const Job& job, const BorrowedJob& borrowed, const GraphInfo& graph,
+                    const CheckArguments& arguments) {
+  const auto why_own = why_for_programs(job);
+  const bool own = !why_own.empty();
+  const auto facts = facts_of(borrowed.job);
+  if (!facts) {
+    return data_error(facts.error());
+  }
+  const auto keepers = hosts_of_copies(job);
+  if (!keepers) {
+    return print_error(keepers.error());
+  }
+  auto plan = make_plan(job, graph, *facts);
+  const auto devices = own ? std::string() : check_devices(job, graph, *facts, plan);
+  fmt::print("{}{}", to_string(plan, job), devices ? *devices : std::string());
+  std::fflush(stdout);
+  if (!devices) {
+    return print_error(devices.error());
+  }
+  Job here = job;
+  here.cluster.launch = "simulate";
+  const Checked checked{job, borrowed, plan, make_plan(here, graph, *facts).process_bytes};
+  const auto trial = store_of_trial(checked, own ? 0 : arguments.measure);
+  if (trial.store) {
+    const auto trainer = own ? JobTrainer::own : JobTrainer::built_in;
+    if (const auto made = check_cluster_plan(trial.job, *trial.store, trainer); !made) {
+      return print_error(made.error());
+    }
+  }
+  fmt::print("{}", own ? text_for_programs(why_own) : time_text(checked, trial, arguments.measure));
+  print_cluster_notes(job.cluster, *keepers);
+  if (arguments.full) {
+    fmt::print("\n{}\n", job.json);
+  }
+  return ExitCode::done;
+}
+
 }  // namespace
 
 ExitCode check_command(const CheckArguments& arguments) {
@@ -251,10 +326,9 @@ ExitCode check_command(const CheckArguments& arguments) {
   if (!job) {
     return ExitCode::usage;
   }
-  for (const auto& check : {check_precision(*job), check_reduce(*job)}) {
-    if (!check && !is_for_programs(*job)) {
-      return print_error(check.error(), ExitCode::usage);
-    }
+  const bool own = !why_for_programs(*job).empty();
+  if (const auto early = check_early(*job, own); !early) {
+    return print_error(early.error(), ExitCode::usage);
   }
   std::error_code error;
   const auto temporary = std::filesystem::temp_directory_path(error);
@@ -272,37 +346,12 @@ ExitCode check_command(const CheckArguments& arguments) {
   if (!graph) {
     return data_error(graph.error());
   }
-  const bool own = is_for_programs(*job);
   const auto trainer = own ? JobTrainer::own : JobTrainer::built_in;
   if (!fit_to_graph_or_print(*job, *graph, trainer) ||
       !fit_to_graph_or_print(borrowed->job, *graph, trainer)) {
     return ExitCode::usage;
   }
-  const auto facts = facts_of(borrowed->job);
-  if (!facts) {
-    return data_error(facts.error());
-  }
-  const auto keepers = hosts_of_copies(*job);
-  if (!keepers) {
-    return print_error(keepers.error());
-  }
-  auto plan = make_plan(*job, *graph, *facts);
-  const auto devices = own ? std::string() : check_devices(*job, *graph, *facts, plan);
-  fmt::print("{}{}", to_string(plan, *job), devices ? *devices : std::string());
-  std::fflush(stdout);
-  if (!devices) {
-    return print_error(devices.error());
-  }
-  Job here = *job;
-  here.cluster.launch = "simulate";
-  const auto bytes_here = make_plan(here, *graph, *facts).process_bytes;
-  fmt::print("{}", own ? time_of_program
-                       : time_text({*job, *borrowed, plan, bytes_here}, arguments.measure));
-  print_cluster_notes(job->cluster, *keepers);
-  if (arguments.full) {
-    fmt::print("\n{}\n", job->json);
-  }
-  return ExitCode::done;
+  return print_plan(*job, *borrowed, *graph, arguments);
 }
 
 }  // namespace troupe

@@ -32,6 +32,68 @@ TEST_F(Program, CheckPrintsThePlanAndWithFullTheJobAndWritesNothing) {
   EXPECT_NE(full.out.find("not measured"), std::string::npos) << full.out;
 }
 
+TEST_F(Program, CheckRefusesWhatARunWould) {
+  const std::vector<std::pair<std::vector<std::string>, std::string>> jobs = {
+      {{"sample.on=device"}, "sample.on: \"device\": cluster.device is \"cpu\""},
+      {{"features.cache.policy=hotness", "features.cache.ratio=0.1"}, "/partition/order: expected"},
+      {{"sample.drop_last=true", "sample.seed_order=local", "sample.batch_size=100"},
+       "/sample/drop_last: expected false where 140 seeds, shared by 2 ranks, fill no batch"},
+      {{"partition.method=file", "partition.file=nope.npy"},
+       "/partition/file: expected a file, found none at "},
+      {{"cluster.launch=local", "cluster.listen=nonsense"}, "/cluster/listen: expected"}};
+  for (const auto& [settings, text] : jobs) {
+    std::vector<std::string> words{quick_job(), "--set", "output=" + output()};
+    for (const auto& setting : settings) {
+      words.insert(words.end(), {"--set", setting});
+    }
+    for (const std::string command : {"check", "run"}) {
+      auto all = words;
+      all.insert(all.begin(), command);
+      if (command == "check") {
+        all.insert(all.end(), {"--measure", "0"});
+      }
+      const auto refused = troupe(all);
+      EXPECT_EQ(refused.exit_code, 2) << command << ' ' << text << '\n' << refused.err;
+      EXPECT_NE(refused.err.find(text), std::string::npos) << command << '\n' << refused.err;
+    }
+  }
+}
+
+TEST_F(Program, CheckNamesWhyAJobIsForUserProgramsAlone) {
+  const std::vector<std::string> words{quick_job(), "--set", "output=" + output(), "--set",
+                                       "features.collect=false"};
+  const auto with_command = [&](const char* command) {
+    auto all = words;
+    all.insert(all.begin(), command);
+    return troupe(all);
+  };
+  const auto check = with_command("check");
+  EXPECT_EQ(check.exit_code, 0) << check.err;
+  EXPECT_NE(check.out.find("which the job's batches are for: /features/collect is false"),
+            std::string::npos)
+      << check.out;
+  EXPECT_NE(check.out.find("`troupe run JOB` alone refuses it"), std::string::npos) << check.out;
+  EXPECT_EQ(with_command("run").exit_code, 2);
+}
+
+TEST_F(Program, ARunThatIsRefusedLeavesTheFinishedOneWhole) {
+  const auto overwrite = [&](const std::string& setting) {
+    return troupe(
+        {"run", quick_job(), "--set", "output=" + output(), "--set", setting, "--overwrite"});
+  };
+  ASSERT_EQ(overwrite("train.epochs=2").exit_code, 0);
+  const auto whole = report();
+
+  EXPECT_EQ(overwrite("sample.on=device").exit_code, 2);
+
+  EXPECT_EQ(report(), whole);
+  for (const char* file : {"model.safetensors", "predictions.npy", "node_ids.npy"}) {
+    EXPECT_TRUE(std::filesystem::exists(output() + "/" + file)) << file;
+  }
+  EXPECT_EQ(overwrite("train.epochs=1").exit_code, 0);
+  EXPECT_EQ(report()["epochs"].size(), 1U);
+}
+
 TEST_F(Program, CheckNamesTheHostsThatKeepCheckpoints) {
   const auto check = troupe({"check", example("quickstart.json"), "--measure", "0", "--set",
                              "output=" + output(), "--set", "cluster.launch=ssh", "--set",
