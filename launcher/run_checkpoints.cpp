@@ -84,15 +84,16 @@ Result<CheckpointKeeper> checkpoint_keeper(const CheckpointedJob& run,
   return keeper;
 }
 
-std::string interrupted_text(const std::string& checkpoint) {
+std::string interrupted_text(const std::string& checkpoint, bool overwrites) {
   return checkpoint.empty()
              ? "troupe: interrupted; there is no checkpoint to go on from"
-             : fmt::format("troupe: interrupted; go on from {} with the same command and --resume",
-                           checkpoint);
+             : fmt::format(
+                   "troupe: interrupted; go on from {} with the same command and --resume{}",
+                   checkpoint, overwrites ? " in the place of --overwrite" : "");
 }
 
-void tell_interrupted(const std::string& checkpoint) {
-  std::fprintf(stderr, "%s\n", interrupted_text(checkpoint).c_str());
+void tell_interrupted(const std::string& checkpoint, bool overwrites) {
+  std::fprintf(stderr, "%s\n", interrupted_text(checkpoint, overwrites).c_str());
 }
 
 }  // namespace troupe

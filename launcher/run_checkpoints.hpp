@@ -45,9 +45,11 @@ struct CheckpointKeeper {
 Result<CheckpointKeeper> checkpoint_keeper(const CheckpointedJob& run,
                                            const nn::ParameterLayout& layout, Say written);
 
-/// How to go on. \param checkpoint  folder of the last one; empty: there is none
-std::string interrupted_text(const std::string& checkpoint);
+/// Says that a run is interrupted and how to go on.
+/// \param checkpoint  folder of the last one; empty: there is none
+/// \param overwrites  the run was started with --overwrite
+std::string interrupted_text(const std::string& checkpoint, bool overwrites);
 /// Prints that to standard error.
-void tell_interrupted(const std::string& checkpoint);
+void tell_interrupted(const std::string& checkpoint, bool overwrites);
 
 }  // namespace troupe

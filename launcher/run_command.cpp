@@ -94,7 +94,7 @@ ExitCode finish(const Job& job, const PartitionedStore& store, Report& report,
   if (!result || (!*result && result->error().code() == Errc::cancelled)) {
     report.status = "interrupted";
     code = ExitCode::interrupted;
-    tell_interrupted(watch.last_checkpoint);
+    tell_interrupted(watch.last_checkpoint, watch.overwrites);
   } else if (!*result) {
     report.status = "failed";
     report.error = result->error().what();
@@ -176,7 +176,8 @@ std::optional<Result<RunResult>> run_to_end(Cluster& cluster, RunSetup setup,
     result = watch->end.wait_stopped(longest_stop);
     watch->cut_copying();
     const std::lock_guard guard(watch->mutex);
-    bound_the_end(time_to_stop, ExitCode::interrupted, interrupted_text(watch->last_checkpoint));
+    bound_the_end(time_to_stop, ExitCode::interrupted,
+                  interrupted_text(watch->last_checkpoint, watch->overwrites));
   }
   report.run_seconds = seconds_since(run_began);
   report.traffic = cluster.finish();
@@ -215,6 +216,7 @@ ExitCode run_cluster(const PreparedRun& prepared, Report& report, const RunArgum
   const auto& store = prepared.store;
   auto watch = std::make_shared<TrainingWatch>();
   watch->log_every = job.log_every;
+  watch->overwrites = arguments.overwrite;
   const auto tracer = job.trace ? std::make_shared<Tracer>() : nullptr;
   auto cluster = make_cluster(job, store, hooks_of(watch, tracer), prepared.folder);
   if (!cluster) {

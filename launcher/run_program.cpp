@@ -75,8 +75,8 @@ ExitCode run_processes(const RunArguments& arguments, const std::vector<std::str
     return print_error(cleared.error());
   }
   // Checkpoints, log and report are here: the hosts of the ranks may see another folder.
-  const auto begun =
-      SessionWatch::begin(job, {arguments.resume, arguments.command, entered}, print);
+  const auto begun = SessionWatch::begin(
+      job, {arguments.resume, arguments.overwrite, arguments.command, entered}, print);
   if (!begun) {
     return print_error(begun.error(), ExitCode::data);
   }

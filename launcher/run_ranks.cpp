@@ -102,8 +102,8 @@ ExitCode run(const RunArguments& arguments, const std::function<Status(Session&)
     return print_error(cleared.error());
   }
   const auto& job = prepared->job;
-  const auto begun =
-      SessionWatch::begin(job, {arguments.resume, arguments.command, entered}, print);
+  const auto begun = SessionWatch::begin(
+      job, {arguments.resume, arguments.overwrite, arguments.command, entered}, print);
   if (!begun) {
     return print_error(begun.error(), ExitCode::data);
   }

@@ -47,6 +47,7 @@ Result<std::shared_ptr<SessionWatch>> SessionWatch::begin(const Job& job,
   std::shared_ptr<SessionWatch> watch(new SessionWatch(job, run.origin, from));
   watch->report_.began = watch->started_ = options.began;
   watch->report_.start = start_of_run(job, options.command);
+  watch->overwrites_ = options.overwrite;
   TROUPE_ASSIGN_OR_RETURN(auto log, MetricsLog::open(job.output / "metrics.jsonl",
                                                      from ? metrics_point(*from) : MetricsPoint{}));
   TROUPE_RETURN_IF_ERROR(log.start(watch->report_.start));
@@ -142,7 +143,7 @@ void SessionWatch::start() {
 
 std::string SessionWatch::interrupted() {
   const std::lock_guard guard(mutex_);
-  return interrupted_text(last_checkpoint_);
+  return interrupted_text(last_checkpoint_, overwrites_);
 }
 
 ExitCode SessionWatch::finish(const std::optional<SessionOutcome>& outcome, const Traffic& traffic,
@@ -158,7 +159,7 @@ ExitCode SessionWatch::finish(const std::optional<SessionOutcome>& outcome, cons
   if (!outcome || (!outcome->status && outcome->status.error().code() == Errc::cancelled)) {
     report.status = "interrupted";
     code = ExitCode::interrupted;
-    tell_interrupted(last_checkpoint_);
+    tell_interrupted(last_checkpoint_, overwrites_);
   } else if (!outcome->status) {
     const auto& why = outcome->status.error();
     report.status = "failed";

@@ -25,8 +25,9 @@
 namespace troupe {
 
 struct SessionWatchOptions {
-  bool resume = false;  ///< Continue from the newest checkpoint
-  std::string command;  ///< The command line
+  bool resume = false;     ///< Continue from the newest checkpoint
+  bool overwrite = false;  ///< Another run was there
+  std::string command;     ///< The command line
   std::chrono::steady_clock::time_point began = std::chrono::steady_clock::now();  ///< The start
 };
 
@@ -80,6 +81,7 @@ class SessionWatch {
   std::optional<MetricsLog> metrics_;
   StepTimes step_times_;  ///< Of rank 0
   SessionRecord record_;
+  bool overwrites_ = false;
   std::string last_checkpoint_;  ///< Its folder
   std::uint64_t told_step_;      ///< Last step of the run that rank 0 reported
   bool went_back_ = false;       ///< Ranks went back, and rank 0 has reported no step since

@@ -33,6 +33,7 @@ struct TrainingWatch {
   std::vector<EpochRecord> epochs;  ///< so far, for the report of a run that did not end well
   std::vector<std::string> notes;   ///< losses and what was done about them
   std::string last_checkpoint;      ///< its folder
+  bool overwrites = false;          ///< started with --overwrite
   std::function<void()> cut_copying = [] {};  ///< as CheckpointKeeper has it
   std::vector<FileInfo> rows;                 ///< files of learned rows that were written
   StepTimes step_times;                       ///< of rank 0

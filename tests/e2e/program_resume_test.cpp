@@ -50,6 +50,7 @@ TEST_F(Program, WithoutItsTerminalARunStopsAsAtCtrlCUnlessItIsToIgnoreThat) {
     const auto result = run.wait();
     EXPECT_EQ(result.exit_code, 130);
     EXPECT_NE(result.err.find("interrupted; go on from "), std::string::npos) << result.err;
+    EXPECT_NE(result.err.find("--resume in the place of --overwrite\n"), std::string::npos);
   }
   auto words = job("200");
   words.insert(words.begin(), {"/bin/sh", "-c", "trap '' HUP; exec \"$@\"", "sh"});
