@@ -61,6 +61,9 @@ RunSetup setup_with_checkpoints(const SimulatedCluster& cluster,
   setup.newest_checkpoint = [keeper]() -> Result<std::shared_ptr<const Checkpoint>> {
     std::vector<SkippedCheckpoint> skipped;
     auto found = keeper->latest(skipped);
+    if (!found && found.error().code() != Errc::not_found) {
+      return std::move(found).error();
+    }
     return found ? std::make_shared<const Checkpoint>(std::move(found->checkpoint)) : nullptr;
   };
   if (resume) {
