@@ -24,8 +24,10 @@
 #include <filesystem>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <iterator>
 #include <optional>
-#include <ranges>
+#include <string>
+#include <vector>
 
 namespace troupe {
 namespace {
@@ -261,8 +263,9 @@ void print_cluster_notes(const ClusterJob& cluster, const std::vector<HostSpec>&
     fmt::print("{}\n", found);
   }
   if (!keepers.empty()) {
-    fmt::print("checkpoints: kept here and on {}\n",
-               fmt::join(keepers | std::views::transform(&HostSpec::address), ", "));
+    std::vector<std::string> names;  // clang 14 cannot take a view of them
+    std::ranges::transform(keepers, std::back_inserter(names), &HostSpec::address);
+    fmt::print("checkpoints: kept here and on {}\n", fmt::join(names, ", "));
   }
   if (const auto warning = plain_links_warning(cluster); !warning.empty()) {
     fmt::print("\n{}\n", warning);

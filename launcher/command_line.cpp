@@ -65,6 +65,44 @@ struct CommandLine {
   std::optional<std::vector<std::string>> program;  ///< what follows "--"
 };
 
+/// \param nodes  the option in whose place --links stands
+void add_links_to_predict(CLI::App& predict, CLI::Option& nodes, PredictArguments& arguments) {
+  predict
+      .add_option("--links", arguments.links,
+                  "scores, or logits of classes, of pairs in the place of nodes: train, val, "
+                  "test, or a "
+                  "file of original ids, [n, 2], of triples [n, 3]: head, relation, tail")
+      ->type_name("ROLE|FILE")
+      ->excludes(&nodes);
+  predict
+      .add_option("--top", arguments.top,
+                  "the K nodes that score highest as destinations of each of the --nodes; of a "
+                  "knowledge graph the K entities that complete each triple of --links best, whose "
+                  "files are then [n, 2]: head, relation")
+      ->check(CLI::Range(1U, 1'000'000U))
+      ->type_name("K");
+  predict.add_flag(
+      "--names", arguments.names,
+      "names of entities and relations in place of numbers in the file of --links, and in "
+      "triples.tsv, which is written besides; knowledge graphs only");
+  predict
+      .add_option("--complete", arguments.complete,
+                  "end of triples that --top finds; with head files are relation, tail")
+      ->check(CLI::IsMember({"tail", "head"}))
+      ->type_name("END")
+      ->capture_default_str();
+  predict
+      .add_option("--leave-out", arguments.leave_out,
+                  "links that --top does not name: train, val, test, or none")
+      ->check(CLI::IsMember({"train", "val", "test", "none"}))
+      ->type_name("ROLE")
+      ->capture_default_str();
+  predict
+      .add_option("--edge-type", arguments.edge_type,
+                  "edge type of --links and --top, where several are learned")
+      ->type_name("NAME");
+}
+
 void add_predict(CLI::App& app, PredictArguments& arguments, std::optional<ExitCode>& result) {
   auto* predict =
       app.add_subcommand("predict", "write a trained model's predictions or embeddings of nodes");
@@ -88,41 +126,7 @@ void add_predict(CLI::App& app, PredictArguments& arguments, std::optional<ExitC
                     "the inputs of the model's last layer instead of the logits");
   predict->add_flag("--learned", arguments.learned,
                     "the rows of the nodes that the job's embedding trains instead");
-  predict
-      ->add_option("--links", arguments.links,
-                   "scores, or logits of classes, of pairs in the place of nodes: train, val, "
-                   "test, or a "
-                   "file of original ids, [n, 2], of triples [n, 3]: head, relation, tail")
-      ->type_name("ROLE|FILE")
-      ->excludes(nodes);
-  predict
-      ->add_option(
-          "--top", arguments.top,
-          "the K nodes that score highest as destinations of each of the --nodes; of a "
-          "knowledge graph the K entities that complete each triple of --links best, whose "
-          "files are then [n, 2]: head, relation")
-      ->check(CLI::Range(1U, 1'000'000U))
-      ->type_name("K");
-  predict->add_flag(
-      "--names", arguments.names,
-      "names of entities and relations in place of numbers in the file of --links, and in "
-      "triples.tsv, which is written besides; knowledge graphs only");
-  predict
-      ->add_option("--complete", arguments.complete,
-                   "end of triples that --top finds; with head files are relation, tail")
-      ->check(CLI::IsMember({"tail", "head"}))
-      ->type_name("END")
-      ->capture_default_str();
-  predict
-      ->add_option("--leave-out", arguments.leave_out,
-                   "links that --top does not name: train, val, test, or none")
-      ->check(CLI::IsMember({"train", "val", "test", "none"}))
-      ->type_name("ROLE")
-      ->capture_default_str();
-  predict
-      ->add_option("--edge-type", arguments.edge_type,
-                   "edge type of --links and --top, where several are learned")
-      ->type_name("NAME");
+  add_links_to_predict(*predict, *nodes, arguments);
   predict->add_option("--out", arguments.out, "folder to write to; OUTPUT/predict if not given")
       ->type_name("DIR");
   predict->footer(
