@@ -41,8 +41,8 @@ std::atomic<const StopSignals*> under_way{nullptr};
 
 StopSignals::StopSignals() {
   static const int registered = pthread_atfork(nullptr, nullptr, [] {
-    if (const auto* signals = under_way.exchange(nullptr)) {
-      signals->put_back();
+    if (const auto* run = under_way.exchange(nullptr)) {
+      run->put_back();
     }
   });
   static_cast<void>(registered);
