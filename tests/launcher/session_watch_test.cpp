@@ -1,5 +1,6 @@
 #include "launcher/session_watch.hpp"
 
+#include "runtime/job/job_file.hpp"
 #include "tests/runtime/graph/store_fixture.hpp"
 #include "tests/support/expect.hpp"
 #include "tests/support/scratch_folder.hpp"
