@@ -1,7 +1,6 @@
 #include "launcher/commands.hpp"
 #include "launcher/decide_device.hpp"
 #include "launcher/device_plan.hpp"
-#include "launcher/early_checks.hpp"
 #include "launcher/end_at_signal.hpp"
 #include "launcher/epoch_time.hpp"
 #include "launcher/prepare_run.hpp"
@@ -272,16 +271,6 @@ void print_cluster_notes(const ClusterJob& cluster, const std::vector<HostSpec>&
   }
 }
 
-/// Checks that are made before the data are read.
-Status check_early(const Job& job, bool own) {
-  TROUPE_RETURN_IF_ERROR(check_named_files(job, own ? JobTrainer::own : JobTrainer::built_in));
-  if (own) {
-    return ok_status();
-  }
-  TROUPE_RETURN_IF_ERROR(check_precision(job));
-  return check_reduce(job);
-}
-
 /// Prints the plan, the time of an epoch and notes of a job that fits its data.
 /// \param graph  of its data
 ExitCode print_plan(const Job& job, const BorrowedJob& borrowed, const GraphInfo& graph,
@@ -329,8 +318,8 @@ ExitCode check_command(const CheckArguments& arguments) {
   if (!job) {
     return ExitCode::usage;
   }
-  const bool own = !why_for_programs(*job).empty();
-  if (const auto early = check_early(*job, own); !early) {
+  const auto trainer = why_for_programs(*job).empty() ? JobTrainer::built_in : JobTrainer::own;
+  if (const auto early = check_before_data(*job, trainer); !early) {
     return print_error(early.error(), ExitCode::usage);
   }
   std::error_code error;
@@ -349,7 +338,6 @@ ExitCode check_command(const CheckArguments& arguments) {
   if (!graph) {
     return data_error(graph.error());
   }
-  const auto trainer = own ? JobTrainer::own : JobTrainer::built_in;
   if (!fit_to_graph_or_print(*job, *graph, trainer) ||
       !fit_to_graph_or_print(borrowed->job, *graph, trainer)) {
     return ExitCode::usage;

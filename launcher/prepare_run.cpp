@@ -52,6 +52,14 @@ ExitCode prepare_output(const JobArguments& arguments, Job job, const Say& say, 
 
 }  // namespace
 
+Status check_before_data(const Job& job, JobTrainer trainer) {
+  if (trainer == JobTrainer::built_in) {
+    TROUPE_RETURN_IF_ERROR(check_precision(job));
+    TROUPE_RETURN_IF_ERROR(check_reduce(job));
+  }
+  return check_named_files(job, trainer);
+}
+
 Status check_cluster_plan(const Job& job, const PartitionedStore& store, JobTrainer trainer) {
   ClusterHooks hooks;
   hooks.own_program = hooks.take_only = trainer == JobTrainer::own;
@@ -100,11 +108,7 @@ ExitCode prepare_run_on_hosts(const RunArguments& arguments, const Say& say,
   if (const auto keepers = hosts_of_copies(*job); known && !keepers) {
     known = keepers.error();
   }
-  if (known && trainer == JobTrainer::built_in) {
-    known = check_precision(*job);
-    known = known ? check_reduce(*job) : known;
-  }
-  known = known ? check_named_files(*job, trainer) : known;
+  known = known ? check_before_data(*job, trainer) : known;
   if (!known) {
     return print_error(known.error(), ExitCode::usage);
   }

@@ -38,6 +38,10 @@ ExitCode prepare_run_on_hosts(const RunArguments& arguments, const Say& say,
                               std::optional<PreparedRun>& run,
                               JobTrainer trainer = JobTrainer::built_in);
 
+/// Checks what needs no data: units and devices for the built-in trainer, files that keys name.
+/// \errors those of check_precision(), check_reduce() and check_named_files()
+Status check_before_data(const Job& job, JobTrainer trainer);
+
 /// Checks what a run would be refused for only when its cluster is made.
 /// \param job  fitted to its graph
 /// \errors those of ClusterPlan::make()

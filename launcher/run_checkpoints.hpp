@@ -45,7 +45,7 @@ struct CheckpointKeeper {
 Result<CheckpointKeeper> checkpoint_keeper(const CheckpointedJob& run,
                                            const nn::ParameterLayout& layout, Say written);
 
-/// Says that a run is interrupted and how to go on.
+/// The sentence for an interrupted run, with the command that continues it.
 /// \param checkpoint  folder of the last one; empty: there is none
 /// \param overwrites  the run was started with --overwrite
 std::string interrupted_text(const std::string& checkpoint, bool overwrites);

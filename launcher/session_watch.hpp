@@ -58,7 +58,7 @@ class SessionWatch {
   void start();
   /// As CheckpointKeeper has it.
   void cut_copying() const { keeper_.cut_copying(); }
-  /// Says that the run is interrupted and how to go on.
+  /// As interrupted_text().
   std::string interrupted();
 
   /// Writes the report and prints the outcome. A failure is printed if `print_failure`.

@@ -1,6 +1,6 @@
 #pragma once
 /// \file stop_signals.hpp
-/// SIGINT, SIGTERM and SIGHUP while a run goes on. The run takes them from where they wait, blocked in all threads.
+/// SIGINT, SIGTERM and SIGHUP during a run, which reads them while they are pending and blocked in all threads.
 /// Threads that were there before, such as those of NumPy's BLAS, do not block them, and Python's handler
 /// would get them there. Nor do the ranks' threads, because the processes that they start inherit blocked signals
 /// and would ignore a terminate().

@@ -150,10 +150,10 @@ StagedDirectory::~StagedDirectory() {
 
 Result<StagedDirectory> StagedDirectory::create(const fs::path& final_path) {
   const auto target = final_path.has_filename() ? final_path : final_path.parent_path();
-  std::error_code error;
-  if (fs::exists(fs::symlink_status(target, error))) {
+  if (has_name(target)) {
     return exists_error(target);
   }
+  std::error_code error;
   fs::create_directories(parent_directory(target), error);
   if (error) {
     return file_error(parent_directory(target), "cannot create the directory", error.value());

@@ -149,8 +149,7 @@ Status CheckpointFolder::write(const Checkpoint& checkpoint) {
   TROUPE_RETURN_IF_ERROR(check_sizes(options_, checkpoint.training));
   TROUPE_RETURN_IF_ERROR(tidy(options_.dir));
   const auto target = options_.dir / name_of(step);
-  std::error_code error;
-  const bool replaces = fs::exists(fs::symlink_status(target, error));
+  const bool replaces = has_name(target);
   TROUPE_ASSIGN_OR_RETURN(
       auto staged, StagedDirectory::create(
                        replaces ? fs::path(target.string() + std::string(new_suffix)) : target));
