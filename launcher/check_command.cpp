@@ -17,6 +17,7 @@
 #include "runtime/job/link_encryption.hpp"
 #include "runtime/job/plan.hpp"
 #include "runtime/job/sample_options.hpp"
+#include "runtime/job/unused_keys.hpp"
 
 #include <algorithm>
 #include <cstdio>
@@ -303,6 +304,9 @@ ExitCode print_plan(const Job& job, const BorrowedJob& borrowed, const GraphInfo
     }
   }
   fmt::print("{}", own ? text_for_programs(why_own) : time_text(checked, trial, arguments.measure));
+  for (const auto& key : unused_keys(job)) {
+    fmt::print("{}\n", to_string(key));
+  }
   print_cluster_notes(job.cluster, *keepers);
   if (arguments.full) {
     fmt::print("\n{}\n", job.json);

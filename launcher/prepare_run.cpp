@@ -9,6 +9,7 @@
 #include "launcher/processes/slurm_allocation.hpp"
 #include "launcher/read_job.hpp"
 #include "runtime/base/files.hpp"
+#include "runtime/job/unused_keys.hpp"
 
 namespace troupe {
 namespace {
@@ -117,6 +118,9 @@ ExitCode prepare_run_on_hosts(const RunArguments& arguments, const Say& say,
     return print_error(claim.error(), ExitCode::data);
   }
   move_output(*job, claim->dir());
+  for (const auto& key : unused_keys(*job)) {
+    say(to_string(key));
+  }
   const auto code = prepare_data(arguments.job, *std::move(job), say, trainer, run);
   if (!run) {
     return code;
