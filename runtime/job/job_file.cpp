@@ -38,6 +38,16 @@ struct KeyPlace {
   std::string name;                ///< of the job file, without its extension
 };
 
+/// Path of a file that the job names, without "." and ".." unless that leads elsewhere, as ".." after a linked folder does.
+std::filesystem::path path_from(const std::filesystem::path& base_dir,
+                                const std::filesystem::path& named) {
+  const auto path = base_dir / named;
+  auto plain = path.lexically_normal();
+  std::error_code problem;
+  const bool there = std::filesystem::exists(path, problem);
+  return there && !std::filesystem::equivalent(path, plain, problem) ? path : plain;
+}
+
 /// Partition of a store that is partitioned; errors of the store are reported when it is used.
 std::optional<PartitionInfo> partition_of(const std::filesystem::path& dataset) {
   if (store_kind(dataset) != StoreKind::partitioned) {
@@ -140,23 +150,22 @@ class Reader {
       }
     }
     check_between_keys(job_, problems_);
-    const auto path = place_.base_dir / job_.dataset.path;
-    job_.dataset.path = path.lexically_normal();
+    job_.dataset.path = path_from(place_.base_dir, job_.dataset.path);
     for (auto& [role, files] : job_.dataset.seeds) {
       for (auto* file : {&files.ids, &files.times}) {
-        *file = file->empty() ? *file : (place_.base_dir / *file).lexically_normal();
+        *file = file->empty() ? *file : path_from(place_.base_dir, *file);
       }
     }
     for (auto* files : {&job_.eval.negative_files, &job_.eval.candidate_files}) {
       for (auto& [role, of_role] : *files) {
         for (auto& file : of_role) {
-          file = (place_.base_dir / file).lexically_normal();
+          file = path_from(place_.base_dir, file);
         }
       }
     }
     auto& more = job_.partition.more;
     more.split = job_.dataset.split;
-    more.file = more.file.empty() ? more.file : (place_.base_dir / more.file).lexically_normal();
+    more.file = more.file.empty() ? more.file : path_from(place_.base_dir, more.file);
     hide_values(complete_);
     job_.json = printed(complete_);
     return std::move(job_);

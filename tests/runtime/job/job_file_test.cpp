@@ -1,5 +1,6 @@
 #include "runtime/job/job_file.hpp"
 
+#include "runtime/job/unused_keys.hpp"
 #include "tests/runtime/job/contains.hpp"
 #include "tests/support/expect.hpp"
 #include "tests/support/scratch_folder.hpp"
@@ -645,6 +646,28 @@ TEST(ReadJob, ResolvesTheDatasetAgainstTheFileAndNamesTheOutputAfterIt) {
   EXPECT_EQ(reading.job.output, "runs/quickstart");
 }
 
+TEST(ReadJob, LeavesALinkedFolderAsTheSystemDoes) {
+  const testing::ScratchFolder folder;
+  const auto& root = folder.path();
+  for (const char* made : {"jobs", "disk/graphs/cora", "disk/jobs"}) {
+    std::filesystem::create_directories(root / made);
+  }
+  std::filesystem::create_directory_symlink(root / "disk" / "graphs", root / "jobs" / "linked");
+  const auto dataset = [&](const std::string& path) {
+    const auto file = root / "jobs" / "job.json";
+    std::ofstream(file) << R"({"dataset": {"path": ")" << path
+                        << R"("}, "sample": {"fanout": [2]}})";
+    const auto reading = read_job(file, {});
+    EXPECT_OK(reading);
+    EXPECT_EQ(reading ? to_string(reading->problems) : "", "");
+    return reading ? reading->job.dataset.path : std::filesystem::path();
+  };
+
+  EXPECT_TRUE(std::filesystem::equivalent(dataset("linked/../jobs"), root / "disk" / "jobs"));
+  EXPECT_EQ(dataset("linked/cora"), root / "jobs" / "linked" / "cora");
+  EXPECT_EQ(dataset("../disk/graphs"), root / "disk" / "graphs");
+}
+
 TEST(ReadJob, NamesMissingFilesAndFolders) {
   const std::filesystem::path examples = std::filesystem::path(TROUPE_SOURCE_DIR) / "examples";
   EXPECT_ERROR(read_job(examples / "nothing.json", {}), Errc::not_found,
@@ -682,6 +705,7 @@ TEST(ReadJob, AllExamplesAreGoodJobs) {
     if (entry.path().extension() == ".json") {
       ASSERT_OK_AND_ASSIGN(const JobReading reading, read_job(entry.path(), {}));
       EXPECT_EQ(to_string(reading.problems), "") << entry.path();
+      EXPECT_EQ(unused_keys(reading.job), std::vector<UnusedKey>()) << entry.path();
       ++count;
     }
   }
