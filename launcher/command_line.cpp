@@ -255,11 +255,18 @@ void add_edge_split(CLI::App& importing, ImportArguments& arguments) {
           ->delimiter(',')
           ->type_name("TRAIN,VAL,TEST");
   importing
+      .add_option("--edge-split-times", arguments.edge_split_times,
+                  "the same by the times of edges: those of val begin at the first time, those of "
+                  "test at the second")
+      ->expected(2)
+      ->delimiter(',')
+      ->type_name("VAL,TEST")
+      ->excludes(split);
+  importing
       .add_option("--edge-split-type", arguments.edge_split_type,
                   "edge types whose edges are split, where there are several")
       ->delimiter(',')
-      ->type_name("TYPE,...")
-      ->needs(split);
+      ->type_name("TYPE,...");
   importing
       .add_option("--edge-split-seed", arguments.edge_split_seed, "random seed of the edge split")
       ->needs(split)

@@ -112,8 +112,9 @@ struct ImportArguments {
   std::string feature_dtype;  ///< empty: as the source has them
   std::string normalize = "none";
   EdgeTransforms edges;
-  std::vector<double> edge_split;            ///< Shares of train, val and test; empty: none
-  std::vector<std::string> edge_split_type;  ///< Empty: the only edge type
+  std::vector<double> edge_split;              ///< Shares of train, val and test; empty: none
+  std::vector<std::int64_t> edge_split_times;  ///< First ones of val and test; empty: none
+  std::vector<std::string> edge_split_type;    ///< Empty: the only edge type
   std::uint64_t edge_split_seed = 0;
   FormatOptions more;         ///< Options of single formats
   std::uint32_t threads = 0;  ///< 0: one per core; the store is the same

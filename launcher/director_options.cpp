@@ -22,6 +22,7 @@ ConductorOptions conductor_options(const ClusterPlan& plan) {
       .epochs = task ? 0 : job.train.epochs,
       .world = plan.world(),
       .stages = static_cast<std::uint32_t>(stages) + inputs,
+      .patience = job.train.patience,
       .eval_every = job.eval.every,
       .eval_exact = !job.scores_batches() && !job.task.knowledge(),
       .eval_partial = job.eval.max_batches > 0,

@@ -26,6 +26,32 @@ FeatureOptions features_of(const ImportArguments& arguments) {
   return features;
 }
 
+Result<std::optional<EdgeSplit>> edge_split_of(const ImportArguments& arguments) {
+  const auto& shares = arguments.edge_split;
+  const auto& times = arguments.edge_split_times;
+  const auto& types = arguments.edge_split_type;
+  if (shares.empty() && times.empty()) {
+    return types.empty()
+               ? Result<std::optional<EdgeSplit>>(std::nullopt)
+               : Error(Errc::invalid_argument,
+                       "--edge-split-type: expected --edge-split or --edge-split-times with it");
+  }
+  EdgeSplit split{.seed = arguments.edge_split_seed};
+  if (times.empty()) {
+    split.train = shares[0];
+    split.val = shares[1];
+    split.test = shares[2];
+  } else {
+    split.times = {times[0], times[1]};
+  }
+  if (!types.empty()) {
+    split.type = types.front();
+    split.more_types.assign(types.begin() + 1, types.end());
+  }
+  TROUPE_RETURN_IF_ERROR(check_edge_split(split));
+  return std::optional(split);
+}
+
 Result<ImportRequest> request_of(const ImportArguments& arguments, const ImportFormat& format) {
   ImportRequest request{.sources = arguments.paths, .store = {}, .more = arguments.more};
   request.store = std::move(request.sources.back());
@@ -34,18 +60,7 @@ Result<ImportRequest> request_of(const ImportArguments& arguments, const ImportF
                           bytes_option("--memory", arguments.memory));
   request.import.edges = arguments.edges;
   request.import.features = features_of(arguments);
-  if (const auto& shares = arguments.edge_split; !shares.empty()) {
-    auto& split =
-        request.import.writer.edge_split.emplace(EdgeSplit{.train = shares[0],
-                                                           .val = shares[1],
-                                                           .test = shares[2],
-                                                           .seed = arguments.edge_split_seed});
-    if (const auto& types = arguments.edge_split_type; !types.empty()) {
-      split.type = types.front();
-      split.more_types.assign(types.begin() + 1, types.end());
-    }
-    TROUPE_RETURN_IF_ERROR(check_edge_split(*request.import.writer.edge_split));
-  }
+  TROUPE_ASSIGN_OR_RETURN(request.import.writer.edge_split, edge_split_of(arguments));
   TROUPE_RETURN_IF_ERROR(check_request(format, request));
   return request;
 }

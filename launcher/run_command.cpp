@@ -44,6 +44,10 @@ void print_outcome(const Report& report, const Job& job) {
                   record.best_epoch.value_or(0) + 1);
     }
   };
+  if (record.epochs.size() < job.train.epochs) {
+    std::printf("ended after epoch %zu: %s was no better in %u evaluations\n", record.epochs.size(),
+                job.eval.metric.c_str(), job.train.patience);
+  }
   show("valid", record.valid);
   show("test ", record.test);
   if (record.batches) {

@@ -13,7 +13,7 @@ _LINKS = ("edge_label_index", "edge_label")
 _OF_EDGES = {"edge_weight": "weights", "edge_time": "times"}
 
 
-def save_pyg(data, folder, *, val=None, test=None):
+def save_pyg(data, folder, *, val=None, test=None, drawn_pairs=None):
     """Writes a `Data` or `HeteroData` of PyTorch Geometric as .npy files and arrays.json, which names them.
 
     `troupe import FOLDER STORE` makes a store of the folder; `dataset.path` of a job may also name the folder itself.
@@ -27,14 +27,18 @@ def save_pyg(data, folder, *, val=None, test=None):
                            edges from the nodes of row 0 to those of row 1, with weights and times
                Other tensors with a row per node or edge become columns of their names (`features.columns` of a job).
     folder     must not exist
-    val, test  with `data` the three that RandomLinkSplit makes: edge_label_index of each becomes the links of its role, where
-               edge_label, if it is there, is not 0. Pairs with 0 are no links: those of val and test become TYPE_val_negatives.npy
-               and TYPE_test_negatives.npy, which `eval.negatives` of a job takes. Edges and rows are those of `data`.
+    val, test  with `data` the three that RandomLinkSplit makes: edge_label_index of each becomes the links of its role. Edges and
+               rows are those of `data`.
+    drawn_pairs
+               True: pairs whose edge_label is 0 are no links, as RandomLinkSplit marks those that it draws. Those of val and test
+               become TYPE_val_negatives.npy and TYPE_test_negatives.npy, which `eval.negatives` of a job takes.
+               False: 0 is a label as others are, a class or a rating. None: as True where all labels are 0 and 1.
 
     Names of types are those of the data; `node` and `edge` of a `Data`. An edge type has the name of its relation, and where
     others have the same SOURCE.RELATION.DESTINATION.
     Returns the names of attributes without a row per node or edge, which are not written.
-    Raises ValueError: no edges or number of nodes; a name or element type that stores do not have.
+    Raises ValueError: no edges or number of nodes; a name or element type that stores do not have; labels of links with 0 and
+    others than 1, where drawn_pairs does not say what 0 means.
     """
     nodes, edges = _types_of(data)
     for name in (*nodes, *edges):
@@ -47,7 +51,7 @@ def save_pyg(data, folder, *, val=None, test=None):
         graph["edge_types"][name] = {"source": source, "destination": destination, **_edge_type(arrays, name, store)}
     for role, of_role in {"train": data, "val": val, "test": test}.items():
         for name, (_, _, store) in _types_of(of_role)[1].items() if of_role is not None else ():
-            _add_links(arrays, name, role, store, graph["links"])
+            _add_links(arrays, name, role, store, graph["links"], drawn_pairs)
     os.makedirs(folder)
     arrays.write(folder)
     with open(os.path.join(folder, "arrays.json"), "w") as out:
@@ -92,7 +96,7 @@ class _Arrays:
     def take(self, store, belongs):
         """The names and values in a store that belong to its nodes or edges."""
         for key in list(store.keys()):
-            if belongs(key) and key not in _LINKS:
+            if belongs(key) and key not in _LINKS and not _is_text(store[key]):
                 self._taken.add((id(store), key))
                 yield key, store[key]
 
@@ -141,22 +145,33 @@ def _edge_type(arrays, name, store):
     return found
 
 
-def _add_links(arrays, name, role, store, links):
+def _add_links(arrays, name, role, store, links, drawn_pairs):
     if "edge_label_index" not in store:
         return
     ends = _array(store["edge_label_index"]).T
     labels = _array(store["edge_label"]) if "edge_label" in store else numpy.ones(len(ends))
-    if role != "train" and not numpy.all(labels):
-        arrays.add(ends[labels == 0], name, role, "negatives")
-    file = arrays.add(ends[labels != 0], name, role, "links")
-    if not numpy.all((labels == 0) | (labels == 1)):
-        file = {"ends": file, "labels": arrays.add(labels[labels != 0], name, role, "links_labels")}
+    binary = numpy.all((labels == 0) | (labels == 1))
+    if drawn_pairs is None and not binary and not numpy.all(labels):
+        raise ValueError(
+            f"save_pyg: {name}.edge_label: expected drawn_pairs=True or False to say whether pairs of {role} with label 0 are drawn ones, "
+            f"found {numpy.count_nonzero(labels == 0)} of them beside other labels than 1"
+        )
+    drawn = (labels == 0) & (drawn_pairs is not False)
+    if role != "train" and numpy.any(drawn):
+        arrays.add(ends[drawn], name, role, "negatives")
+    file = arrays.add(ends[~drawn], name, role, "links")
+    if not binary or (drawn_pairs is False and "edge_label" in store):
+        file = {"ends": file, "labels": arrays.add(labels[~drawn], name, role, "links_labels")}
     links.setdefault("", {}).setdefault(role, {})[name] = file
 
 
 def _array(value):
     """Converts a tensor or a sequence to an array of NumPy."""
     return value.detach().cpu().numpy() if hasattr(value, "detach") else numpy.asarray(value)
+
+
+def _is_text(value):
+    return not hasattr(value, "detach") and _array(value).dtype.kind in "USO"
 
 
 def _is_bfloat16(value):

@@ -1,5 +1,7 @@
 #include "runtime/data/edge_split.hpp"
 
+#include "runtime/base/assert.hpp"
+
 #include <cmath>
 #include <fmt/format.h>
 #include <utility>
@@ -7,6 +9,17 @@
 namespace troupe {
 
 Status check_edge_split(const EdgeSplit& split) {
+  if (split.times) {
+    const auto [val, test] = *split.times;
+    const bool shares = split.train != 0 || split.val != 0 || split.test != 0;
+    return !shares && val <= test
+               ? ok_status()
+               : Error(Errc::invalid_argument,
+                       shares ? std::string("edge split: expected shares or times, got both")
+                              : fmt::format("edge split: expected the first time of val, then that "
+                                            "of test, got {} and {}",
+                                            val, test));
+  }
   constexpr double most_off = 1e-6;  // decimal fractions do not sum to 1 exactly
   const auto share = [](double value) { return value >= 0 && value <= 1; };
   const auto sum = split.train + split.val + split.test;
@@ -29,8 +42,12 @@ constexpr std::uint8_t edge_split_stream = 32;
 }  // namespace
 
 EdgeRoles::EdgeRoles(const EdgeSplit& split, bool one_type)
-    : one_type_(one_type),
+    : times_(split.times),
+      one_type_(one_type),
       key_(stream_key(split.seed, {.domain = Domain::generators, .hop = edge_split_stream})) {
+  if (times_) {
+    return;
+  }
   const auto sum = split.train + split.val + split.test;
   ends_ = {split.train / sum, (split.train + split.val) / sum, 1};
   if (split.test == 0) {  // rounded sums must not give a role that nobody asked for
@@ -52,6 +69,11 @@ std::uint8_t EdgeRoles::of(std::uint64_t source, std::uint64_t destination) cons
   const auto word = std::uint64_t{block[0]} << 32 | block[1];
   const auto unit = static_cast<double>(word >> 11) * 0x1p-53;  // in [0, 1)
   return unit < ends_[0] ? 0 : (unit < ends_[1] ? 1 : 2);
+}
+
+std::uint8_t EdgeRoles::of_time(std::int64_t time) const {
+  TROUPE_ASSERT(times_.has_value(), "roles are drawn by shares");
+  return time < (*times_)[0] ? 0 : (time < (*times_)[1] ? 1 : 2);
 }
 
 }  // namespace stream_store

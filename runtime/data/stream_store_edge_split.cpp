@@ -65,6 +65,12 @@ Status StoreWriter::State::begin_edge_split() {
   }
   const auto without = std::ranges::find_if(
       links.types, [&](EdgeTypeId type) { return !edges_[raw(type)].info.has_times; });
+  if (split.times && without != links.types.end()) {
+    return wrong_edge_split(
+        fmt::format("edge split by time: expected edges with times, got \"{}\" without\n"
+                    "try: import the times, too, or split by shares",
+                    edges_[raw(*without)].info.name));
+  }
   if (links.times && without != links.types.end()) {
     return wrong_edge_split(fmt::format(
         "edge split: expected edge types with times, or such without, got \"{}\" without",
@@ -101,7 +107,9 @@ Result<std::vector<std::uint8_t>> StoreWriter::State::split_edges(EdgeTypeId typ
   };
   std::array<Columns, link_role_names.size()> columns;
   for (std::size_t i = 0; i < piece.sources.size(); ++i) {
-    roles.push_back(split->second.of(piece.sources[i], piece.destinations[i]));
+    roles.push_back(split->second.by_time()
+                        ? split->second.of_time(piece.times[i])
+                        : split->second.of(piece.sources[i], piece.destinations[i]));
     if (drop_loops && piece.sources[i] == piece.destinations[i]) {
       continue;
     }

@@ -322,6 +322,10 @@ Status Table::read_integers(Executor& executor, const std::vector<std::uint64_t>
           number_text::read_integers(piece.path, {.cols = cols_, .ends = ends}, executor, take));
       continue;
     }
+    if (!ends.empty() && piece.array->type().kind == 'b') {
+      return bad_input(piece.file,
+                       "expected ids, got dtype bool\ntry: numpy.flatnonzero of a mask of nodes");
+    }
     const auto read = [&](const NpyArray& block, std::uint64_t first) -> Status {
       values.resize(block.size());
       TROUPE_RETURN_IF_ERROR(

@@ -265,6 +265,8 @@ struct FeaturesJob {
 
 struct TrainJob {
   std::uint32_t epochs = 1;
+  std::uint32_t patience =
+      0;  ///< Evaluations in a row without a better score that end training; 0: none do
   std::string loss = "cross_entropy";
   double pos_weight = 1;               ///< of positive targets, with "bce_logits"
   double delta = 1;                    ///< with "huber"

@@ -119,9 +119,9 @@ void check_labels(const Job& job, const NodeTypeInfo& type, ProblemList& problem
     problems.add({"/train/loss", fmt::format("\"cross_entropy\" for {}", labels),
                   quoted(job.train.loss), "it is for 2 classes"});
   }
-  if (job.eval.metric == "auc" && !binary) {
-    problems.add({"/eval/metric", fmt::format("\"accuracy\" or \"f1\" for {}", labels), "\"auc\"",
-                  "it is for 2 classes"});
+  if ((job.eval.metric == "auc" || job.eval.metric == "ap") && !binary) {
+    problems.add({"/eval/metric", fmt::format("\"accuracy\" or \"f1\" for {}", labels),
+                  quoted(job.eval.metric), "it is for 2 classes"});
   }
 }
 

@@ -73,10 +73,10 @@ std::vector<SchemaRow> embedding_rows() {
                            value("\"normal\""), "what rows start with",
                            put_named<section, &Init::kind>));
   rows.push_back(named_row("init/std", number_rule({.low = 0, .high = 1e6, .open_low = true}),
-                           value("1"), "`normal`: standard deviation around 0",
+                           value("0.1"), "`normal`: standard deviation around 0",
                            put_named<section, &Init::std>));
   rows.push_back(named_row("init/scale", number_rule({.low = 0, .high = 1e6, .open_low = true}),
-                           value("1"), "`uniform`: numbers from `-scale` to `scale`",
+                           value("0.1"), "`uniform`: numbers from `-scale` to `scale`",
                            put_named<section, &Init::scale>));
   return rows;
 }

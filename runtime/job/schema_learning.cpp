@@ -403,6 +403,13 @@ void add_train(std::vector<SchemaRow>& rows) {
                   "passes over the training seeds",
                   {},
                   put<&Job::train, &TrainJob::epochs>});
+  rows.push_back({"/train/patience",
+                  integer_rule(0, 1000000),
+                  value("0"),
+                  "evaluations in a row without a better `eval.metric` that end training before "
+                  "`epochs`; 0: none do",
+                  {},
+                  put<&Job::train, &TrainJob::patience>});
   add_loss(rows);
   add_optimizer(rows);
   rows.push_back({"/train/clip",

@@ -23,7 +23,7 @@ using Words = std::vector<std::string>;
 constexpr std::uint64_t most_ranked_nodes = std::uint64_t{1} << 24;
 
 const Words& scores_of_classes() {
-  static const Words words{"accuracy", "auc", "f1"};
+  static const Words words{"accuracy", "auc", "f1", "ap"};
   return words;
 }
 
@@ -37,7 +37,8 @@ Words scores_of(const Job& job) {
   if (nn::predicts_numbers(job.train.loss)) {
     return {"rmse", "mae", "r2"};
   }
-  return job.task.links() ? Words{"accuracy", "f1"} : scores_of_classes();
+  const bool several = job.task.links() && job.task.classes != 2;
+  return several ? Words{"accuracy", "f1"} : scores_of_classes();
 }
 
 Words losses_of(const TaskJob& task) {

@@ -79,6 +79,7 @@ std::vector<KeyUse> uses_of_keys(const Job& job) {
       {"/task/negatives/strict", "task.negatives.kind binary, triplet", draws_links},
       {"/eval/negatives/per_positive", "eval.negatives.kind binary, triplet", scores_links},
       {"/eval/negatives/strict", "eval.negatives.kind binary, triplet", scores_links},
+      {"/train/patience", "eval.every above 0", job.eval.every > 0},
       {"/eval/max_batches", "eval.mode sampled", job.scores_batches()},
   };
   uses.insert(uses.end(), others.begin(), others.end());
@@ -100,8 +101,7 @@ bool is_default(const SchemaRow& row, const Job& job, const Json& value) {
   if (row.pointer == "/task/decoder/kind") {
     return job.task.decoder.kind == default_decoder(job.task);
   }
-  return row.fallback.kind == Fallback::Kind::value &&
-         value == json_of_text(row.fallback.text);
+  return row.fallback.kind == Fallback::Kind::value && value == json_of_text(row.fallback.text);
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include "runtime/nn/scores.hpp"
 
+#include "runtime/nn/ranking.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -103,6 +105,8 @@ std::optional<MultilabelScores> multilabel_scores(ConstMatrix logits,
   MultilabelScores scores;
   double auc_sum = 0;
   std::size_t auc_labels = 0;
+  double ap_sum = 0;
+  std::size_t ap_labels = 0;
   std::uint64_t known = 0;
   std::uint64_t right = 0;
   for (std::size_t c = 0; c < logits.cols; ++c) {
@@ -130,6 +134,10 @@ std::optional<MultilabelScores> multilabel_scores(ConstMatrix logits,
       auc_sum += *auc;
       ++auc_labels;
     }
+    if (const auto ap = average_precision(column, truth)) {
+      ap_sum += *ap;
+      ++ap_labels;
+    }
   }
   if (known == 0) {
     return std::nullopt;
@@ -138,6 +146,9 @@ std::optional<MultilabelScores> multilabel_scores(ConstMatrix logits,
   scores.f1_micro = all.f1();
   if (auc_labels > 0) {
     scores.auc = auc_sum / static_cast<double>(auc_labels);
+  }
+  if (ap_labels > 0) {
+    scores.ap = ap_sum / static_cast<double>(ap_labels);
   }
   return scores;
 }

@@ -37,6 +37,8 @@ struct MultilabelScores {
   double f1_macro = 0;  ///< mean over the labels; one without truth and prediction counts 0
   /// Mean over the labels whose known entries are of both kinds; none if there is no such label.
   std::optional<double> auc;
+  /// Average precision (ranking.hpp): mean over the labels with a positive entry; none if there is no such label.
+  std::optional<double> ap;
 };
 /// \param labels [logits.rows * logits.cols] as known_labels gives them; nothing known: none
 std::optional<MultilabelScores> multilabel_scores(ConstMatrix logits,

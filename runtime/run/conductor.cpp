@@ -161,7 +161,7 @@ Status Conductor::restore(const TrainingState& training, const RunRecord& record
   if (training.epoch > 0 && training.step == 0 && !record_.epochs.back().over) {
     epoch_ = training.epoch - 1;
     after_epoch();
-  } else if (epoch_ == options_.epochs) {
+  } else if (epoch_ == options_.epochs || (training.step == 0 && patience_ends_at(0))) {
     epoch_ -= epoch_ > 0 ? 1 : 0;
     begin_final();
   }
@@ -171,6 +171,15 @@ Status Conductor::restore(const TrainingState& training, const RunRecord& record
 bool Conductor::evaluation_is_due() const {
   return epoch_ + 1 == options_.epochs ||
          (options_.eval_every > 0 && epoch_ % options_.eval_every == 0);
+}
+
+bool Conductor::patience_ends_at(std::uint32_t more) const {
+  std::uint32_t worse = more;
+  for (auto epoch = record_.epochs.rbegin(); epoch != record_.epochs.rend() && !epoch->best;
+       ++epoch) {
+    worse += epoch->valid ? 1U : 0U;
+  }
+  return options_.patience > 0 && has_role("val") && worse >= options_.patience;
 }
 
 bool Conductor::trainers_score_next() const {
@@ -212,8 +221,8 @@ void Conductor::next_epoch() {
   record_.epochs.back().over = true;
   ++epoch_;
   phase_ = Phase::train;
-  if (epoch_ == options_.epochs) {
-    epoch_ = options_.epochs - 1;
+  if (epoch_ == options_.epochs || patience_ends_at(0)) {
+    --epoch_;
     begin_final();
   }
 }

@@ -28,7 +28,9 @@ using OutputsOfRoles = std::map<std::string, std::shared_ptr<const Matrix>>;
 struct ConductorOptions {
   std::uint32_t epochs = 1;
   std::uint32_t world = 1;
-  std::uint32_t stages = 1;      ///< of exact inference
+  std::uint32_t stages = 1;  ///< of exact inference
+  std::uint32_t patience =
+      0;  ///< evaluations in a row without a better score that end training; 0: none do
   std::uint32_t eval_every = 1;  ///< 0: only after the last epoch
   bool eval_exact = true;        ///< false: scores of sampled batches while training
   bool eval_partial = false;     ///< sampled evaluation may leave seeds out
@@ -102,7 +104,12 @@ class Conductor {
   bool evaluation_is_due() const;
   /// Whether the trainers score sampled batches after the epoch.
   bool trainers_score_next() const;
-  bool another_epoch_follows() const { return epoch_ + 1 < options_.epochs; }
+  /// Whether another epoch follows this one whatever its evaluation gives.
+  bool another_epoch_follows() const {
+    return epoch_ + 1 < options_.epochs && !(evaluation_is_due() && patience_ends_at(1));
+  }
+  /// Whether training is over with so many more evaluations without a better score.
+  bool patience_ends_at(std::uint32_t more) const;
   void after_epoch();
   void after_evaluation();
   void next_epoch();

@@ -236,6 +236,7 @@ Scores score_seeds(ConstMatrix logits, std::span<const std::int64_t> labels) {
       scores.accuracy = found->accuracy;
       scores.f1 = found->f1_macro;
       scores.auc = found->auc;
+      add(scores, "ap", found->ap);
     }
     return scores;
   }
@@ -258,6 +259,7 @@ Scores score_seeds(ConstMatrix logits, std::span<const std::int64_t> labels) {
   }
   if (!positive.empty()) {
     scores.auc = nn::roc_auc(positive, labels);
+    add(scores, "ap", nn::average_precision(positive, labels));
   }
   return scores;
 }

@@ -276,16 +276,26 @@ class Torch(support.Scratch):
         to = graph["a", "to", "b"]
         to.edge_index = to.edge_label_index = torch.tensor([[0, 1, 2], [2, 1, 0]])
         to.edge_label = torch.tensor([1, 0, 2])
-        troupe.save_pyg(graph, self.path("of-classes"))
+        with self.assertRaisesRegex(ValueError, "to.edge_label: expected drawn_pairs=True or False .* found 1 of them"):
+            troupe.save_pyg(graph, self.path("of-classes"))
+        troupe.save_pyg(graph, self.path("of-classes"), drawn_pairs=True)
         done = run_words(PROGRAM, "import", self.path("of-classes"), self.path("of-classes-store"))
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("links to train 2", done.stdout)
         np.testing.assert_array_equal(np.load(self.path("of-classes/to_train_links_labels.npy")), [1, 2])
+        for labels in ([1, 0, 2], [1, 0, 1]):
+            to.edge_label = torch.tensor(labels)
+            name = self.path(f"ratings-{labels[2]}")
+            troupe.save_pyg(graph, name, drawn_pairs=False)
+            np.testing.assert_array_equal(np.load(os.path.join(name, "to_train_links_labels.npy")), labels)
+            self.assertEqual(np.load(os.path.join(name, "to_train_links.npy")).shape, (3, 2))
 
     def test_what_no_store_has_is_not_saved(self):
         with self.assertRaisesRegex(ValueError, "node.wave: expected elements of uint8, .* found complex64"):
             wave = Data(num_nodes=1, edge_index=torch.tensor([[0], [0]]), wave=torch.zeros(1, dtype=torch.complex64))
             troupe.save_pyg(wave, self.path("wave"))
+        named = Data(num_nodes=2, edge_index=torch.tensor([[0], [1]]), city=["a", "b"], code=np.array(["x", "y"]))
+        self.assertCountEqual(troupe.save_pyg(named, self.path("named")), ["city", "code"])
         with self.assertRaisesRegex(ValueError, "edge: expected edge_index, found none"):
             troupe.save_pyg(Data(x=torch.zeros(3, 1)), self.path("edges"))
         spaced = HeteroData()

@@ -140,12 +140,14 @@ EmbeddingPart::Actions EmbeddingPart::load(const CopyPiece& piece, Ticket ticket
   }
   auto whole = std::move(loading(piece.step));
   loading_.reset();
-  for (const auto& filled : whole.filled) {
+  for (std::size_t place = 0; place < whole.filled.size(); ++place) {
+    const auto& filled = whole.filled[place];
     const auto missing = std::ranges::count(filled, false);
     if (missing > 0) {
       return answer(ticket, refused(Errc::data_corruption,
-                                    fmt::format("a copy of step {} lacks {} of {} rows", piece.step,
-                                                missing, filled.size())));
+                                    fmt::format("a copy of step {} lacks {} of {} rows of \"{}\"",
+                                                piece.step, missing, filled.size(),
+                                                tables_->tables[place].options().name)));
     }
   }
   whole.copy->best = std::move(whole.best);

@@ -28,8 +28,8 @@ struct SparseOptimizerOptions {
 
 struct InitialRowsOptions {
   std::string kind = "normal";  ///< "normal", "uniform", "zeros"
-  double std = 1;               ///< normal: standard deviation; the mean is 0
-  double scale = 1;             ///< uniform: in [-scale, scale)
+  double std = 0.1;             ///< normal: standard deviation; the mean is 0
+  double scale = 0.1;           ///< uniform: in [-scale, scale)
 };
 
 struct EmbeddingOptions {

@@ -193,6 +193,54 @@ TEST_F(EdgeSplitting, ThePiecesDoNotMatterAndTheSeedDoes) {
   EXPECT_NE(file("a", "splits/default.val.links.npy"), file("c", "splits/default.val.links.npy"));
 }
 
+TEST_F(EdgeSplitting, TimesDecideInPlaceOfShares) {
+  EdgeSplit split;
+  split.times = {2000, 3000};  // an edge's time is its place
+  for (const bool symmetrize : {false, true}) {
+    ASSERT_OK_AND_ASSIGN(const auto store, written(split, {.symmetrize = symmetrize}));
+
+    std::map<std::string, std::vector<std::int64_t>> times;
+    for (const std::string role : {"train", "val", "test"}) {
+      ASSERT_OK_AND_ASSIGN(const auto links, store.links("", role));
+      times[role].assign(links.times().begin(), links.times().end());
+      for (std::uint64_t i = 0; i < links.size(); ++i) {
+        const auto id = static_cast<std::size_t>(links.times()[i]);
+        EXPECT_EQ(graph_.sources[id], raw(links.at(i).source));
+      }
+    }
+    EXPECT_EQ(times["train"].size(), 2000U);
+    EXPECT_EQ(times["val"].size(), 1000U);
+    EXPECT_EQ(times["test"].size(), graph_.sources.size() - 3000);
+    EXPECT_EQ(*std::ranges::max_element(times["train"]), 1999);
+    EXPECT_EQ(*std::ranges::min_element(times["val"]), 2000);
+    EXPECT_EQ(*std::ranges::max_element(times["val"]), 2999);
+    EXPECT_EQ(store.info().edge_types[0].count, symmetrize ? 4000U : 2000U);
+    const auto& kept = store.graph()->edges[0].in.times;
+    EXPECT_LT(*std::ranges::max_element(kept), 2000);
+  }
+}
+
+TEST_F(EdgeSplitting, BetweenEqualTimesIsNoRole) {
+  EdgeSplit split;
+  split.times = {3000, 3000};
+  ASSERT_OK_AND_ASSIGN(const auto store, written(split));
+  EXPECT_EQ(ends_of(store, "train").size(), 3000U);
+  EXPECT_EQ(ends_of(store, "test").size(), graph_.sources.size() - 3000);
+  EXPECT_ERROR(store.links("", "val"), Errc::not_found, "\"test\", \"train\"");
+}
+
+TEST_F(EdgeSplitting, TimesThatCannotBeAreErrors) {
+  EdgeSplit split;
+  split.times = {3000, 2000};
+  EXPECT_ERROR(written(split), Errc::invalid_argument,
+               "expected the first time of val, then that of test, got 3000 and 2000");
+  split.times = {2000, 3000};
+  EXPECT_ERROR(written(split, {.dedup = true}), Errc::invalid_argument,
+               "edge split by time: expected edges with times, got \"edge\" without");
+  split.train = 1;
+  EXPECT_ERROR(written(split), Errc::invalid_argument, "expected shares or times, got both");
+}
+
 TEST_F(EdgeSplitting, SharesThatCannotBeAreErrors) {
   for (const auto& split : {EdgeSplit{0.8, 0.1, 0.2}, EdgeSplit{1.1, -0.1, 0}, EdgeSplit{0, 0, 0},
                             EdgeSplit{std::nan(""), 0.5, 0.5}}) {

@@ -114,6 +114,12 @@ TEST_F(NpyGraph, WhatLiesOnEdgesFollowsThemIntoTheLists) {
   EXPECT_TRUE(std::ranges::equal(times.as<std::int64_t>(), std::vector<std::int64_t>{10, 20, 30}));
 }
 
+TEST_F(NpyGraph, AMaskIsNoListOfSeeds) {
+  save_npy<std::uint8_t>(in_ / "train.npy", {.kind = 'b', .bytes = 1}, {4}, {1, 0, 0, 1});
+  EXPECT_ERROR(import(), Errc::invalid_argument,
+               "train.npy: expected ids, got dtype bool\ntry: numpy.flatnonzero");
+}
+
 TEST_F(NpyGraph, UnknownKeysAreNamedByPointerWithTheNearest) {
   replace(R"({"node_types": {"a": {"cuont": 1}}, "edge_types": {}})");
   EXPECT_ERROR(

@@ -68,7 +68,7 @@ TEST(Embedding, HasDefaultsForAllButTheColumns) {
   EXPECT_EQ(table.init.kind, "normal");
   const auto complete = nlohmann::json::parse(reading.job.json);
   EXPECT_EQ(complete["embedding"]["paper"]["optimizer"]["kind"], "adagrad");
-  EXPECT_EQ(complete["embedding"]["paper"]["init"]["std"], 1);
+  EXPECT_EQ(complete["embedding"]["paper"]["init"]["std"], 0.1);
   EXPECT_FALSE(nlohmann::json::parse(embedding_reading("{}").job.json).contains("embedding"));
 }
 
@@ -112,7 +112,7 @@ TEST(Embedding, NamesWhatIsWrong) {
   EXPECT_EQ(embedding_problems(R"({"paper": {"dim": 4, "optimizer": {"betas": [0.5, 0.9]}}})"),
             "/embedding/paper/optimizer/betas: expected 0.9 with kind \"adagrad\", found 0.5\n");
   EXPECT_EQ(embedding_problems(R"({"paper": {"dim": 4, "init": {"kind": "zeros", "std": 3}}})"),
-            "/embedding/paper/init/std: expected 1 with kind \"zeros\", found 3\n");
+            "/embedding/paper/init/std: expected 0.1 with kind \"zeros\", found 3\n");
 }
 
 TEST(Embedding, IsOfNodeTypesThatTheModelReads) {

@@ -83,9 +83,15 @@ TEST(CheckAgainstGraph, RefusesLossesAndMetricsThatDoNotFitTheLabels) {
       "2 classes\n"
       "/eval/metric: expected \"accuracy\" or \"f1\" for 3 classes, found \"auc\"; it is for "
       "2 classes\n");
+  job.train.loss = "cross_entropy";
+  job.eval.metric = "ap";
+  EXPECT_NE(problems(job, graph()).find("found \"ap\"; it is for 2 classes"), std::string::npos);
 
   GraphInfo info = graph();
   info.node_types[0].labels = LabelInfo{LabelInfo::Kind::classes, 2};
+  EXPECT_EQ(problems(job, info), "");
+  job.eval.metric = "auc";
+  job.train.loss = "bce_logits";
   EXPECT_EQ(problems(job, info), "");
 }
 
@@ -97,7 +103,7 @@ TEST(CheckAgainstGraph, WantsBinaryLogitsForMultiLabelTargets) {
             "\"cross_entropy\"\n");
   Job job;
   job.train.loss = "bce_logits";
-  for (const std::string metric : {"accuracy", "f1", "auc"}) {
+  for (const std::string metric : {"accuracy", "f1", "auc", "ap"}) {
     job.eval.metric = metric;
     EXPECT_EQ(problems(job, info), "") << metric;
   }

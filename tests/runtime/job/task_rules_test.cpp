@@ -69,6 +69,14 @@ TEST(TaskKeys, EveryLossOfLinksAndEveryScoreFits) {
   }
 }
 
+TEST(TaskKeys, EdgesOfTwoClassesAreRanked) {
+  for (const std::string metric : {"auc", "ap"}) {
+    EXPECT_EQ(task_problems({"task.kind=edge", "task.classes=2", "eval.metric=" + metric}), "");
+    EXPECT_CONTAINS(task_problems({"task.kind=edge", "task.classes=3", "eval.metric=" + metric}),
+                    "/eval/metric: expected \"accuracy\" | \"f1\" with task.kind \"edge\"");
+  }
+}
+
 TEST(TaskKeys, OthersAreRefusedWithWhatFits) {
   EXPECT_EQ(task_problems({"train.loss=bce"}),
             "/train/loss: expected \"cross_entropy\" | \"bce_logits\" | \"mse\" | \"mae\" | "
@@ -80,7 +88,8 @@ TEST(TaskKeys, OthersAreRefusedWithWhatFits) {
   EXPECT_CONTAINS(task_problems(link_keys({"eval.metric=accuracy"})),
                   "/eval/metric: expected \"auc\" | \"ap\" | \"mrr\"");
   EXPECT_CONTAINS(task_problems({"eval.metric=mrr"}),
-                  "/eval/metric: expected \"accuracy\" | \"auc\" | \"f1\" with task.kind \"node\"");
+                  "/eval/metric: expected \"accuracy\" | \"auc\" | \"f1\" | \"ap\" with task.kind "
+                  "\"node\"");
   EXPECT_CONTAINS(task_problems(link_keys({"train.margin=2"})),
                   "/train/margin: expected 1 with loss \"bce\", found 2");
   EXPECT_EQ(task_problems(link_keys({"train.margin=2", "train.loss=margin"})), "");

@@ -70,6 +70,7 @@ const std::vector<Use> uses = {
     {"eval.negatives.strict=true",
      {"task.kind=link", "eval.negatives.val=n.npy"},
      {"task.kind=link"}},
+    {"train.patience=3", {"eval.every=0"}, {"eval.every=2"}},
     {"eval.max_batches=3", {}, {"eval.mode=sampled"}},
 };
 

@@ -167,6 +167,39 @@ TEST(Conductor, EvaluatesAfterTheFirstEpochThenEveryNthAndTheLast) {
   EXPECT_EQ(troupe.progress, (std::vector<std::uint32_t>{1, 2, 3, 4, 5, 6}));
 }
 
+TEST(Conductor, EndsTrainingWhenItsPatienceIsOut) {
+  auto options = conductor_options(9, 1);
+  options.patience = 2;
+  Troupe troupe(options);
+  troupe.play({1, 2, 1, 3, 3, 2, 4});
+
+  EXPECT_EQ(troupe.progress, (std::vector<std::uint32_t>{1, 2, 3, 4, 5, 6}));
+  EXPECT_EQ(troupe.record().best_epoch, 3U);
+  EXPECT_TRUE(troupe.record().test);
+  EXPECT_EQ(troupe.log.back(), "finish");
+  // No batches are made ahead for an epoch that the evaluation may call off.
+  EXPECT_EQ(troupe.ahead, (std::vector<bool>{true, true, true, false, true, false}));
+}
+
+TEST(Conductor, PatienceCountsEvaluationsAndNotEpochs) {
+  auto options = conductor_options(20, 3);
+  options.patience = 2;
+  Troupe troupe(options);
+  troupe.play({4, 1, 2, 3});
+  EXPECT_EQ(troupe.progress.back(), 7U) << "evaluated after epochs 1, 4 and 7";
+
+  options.eval_exact = false;
+  Troupe sampled(options);
+  sampled.play({4, 1, 2, 3});
+  EXPECT_EQ(sampled.progress.back(), 7U);
+  EXPECT_FALSE(sampled.ahead.at(sampled.ahead.size() - 1)) << "the pass of the last evaluation";
+
+  options.seeds.erase("val");
+  Troupe without(options);
+  without.play({});
+  EXPECT_EQ(without.progress.back(), 20U);
+}
+
 TEST(Conductor, KeepsTheFirstOfEquallyGoodEpochs) {
   Troupe troupe(conductor_options(4, 1));
 
@@ -322,6 +355,33 @@ TEST(Conductor, GoesOnFromAnyPointAsIfNothingHadHappened) {
             << "from epoch " << epoch << (evaluated ? "" : " not evaluated")
             << (scored ? "" : " not scored") << ", epoch " << e;
       }
+      EXPECT_EQ(resumed.log.back(), "finish");
+    }
+  }
+}
+
+TEST(Conductor, EndsWithItsPatienceFromAnyPoint) {
+  const std::vector<std::size_t> right{1, 2, 1, 3, 3, 2, 4};
+  auto options = conductor_options(9, 1);
+  options.patience = 2;
+  Troupe undisturbed(options);
+  undisturbed.play(right);
+  ASSERT_EQ(undisturbed.record().epochs.size(), 6U);
+
+  for (std::uint32_t epoch = 1; epoch <= 6; ++epoch) {
+    for (const bool over : {false, true}) {
+      TrainingState training;
+      training.epoch = epoch;
+      auto record = undisturbed.record();
+      record.epochs.resize(epoch);
+      record.epochs.back().over = over;
+      Troupe resumed(options);
+      ASSERT_OK(resumed.restore(training, record));
+
+      resumed.play(right);
+
+      EXPECT_EQ(resumed.record().epochs.size(), 6U) << epoch << over;
+      EXPECT_EQ(resumed.record().best_epoch, 3U) << epoch << over;
       EXPECT_EQ(resumed.log.back(), "finish");
     }
   }

@@ -50,6 +50,20 @@ TEST(LinkScores, LeaveOutRowsThatWereNotSeen) {
 
   EXPECT_EQ(scores.labelled, 1U);
   EXPECT_EQ(*scores.auc, 1);
+  EXPECT_EQ(*scores.by_name("ap"), 1);
+}
+
+TEST(SeedScores, HaveAveragePrecisionOfTwoClassesAndOfTargets) {
+  const Matrix logits = scores_of_rows(1, {3, 2, 1, 5});
+  const auto binary = score_seeds(logits.view(), std::vector<std::int64_t>{0, 1, 1, -1});
+  EXPECT_NEAR(*binary.by_name("ap"), (1.0 / 2 + 2.0 / 3) / 2, 1e-12);
+
+  const Matrix targets = scores_of_rows(2, {3, 1, 2, 2, 1, 3});
+  const auto several = score_seeds(targets.view(), std::vector<std::int64_t>{1, 0, 0, 0, 0, 0});
+  EXPECT_EQ(*several.by_name("ap"), 1) << "of the one target that has a positive entry";
+
+  const Matrix three = scores_of_rows(3, {1, 2, 3});
+  EXPECT_FALSE(score_seeds(three.view(), std::vector<std::int64_t>{2}).by_name("ap"));
 }
 
 TEST(LinkScores, GivenPairsHaveCandidatesAndFalseLinksOfTheirOwn) {
