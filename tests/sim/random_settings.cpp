@@ -249,6 +249,7 @@ void draw_triples(Drawn& drawn) {
 void draw_training(Drawn& drawn) {
   drawn.set("seed", {"0", "1", "77"});
   drawn.set("train.epochs", {"1", "2", "3"});
+  drawn.maybe(5, "train.patience", {"1", "2"});
   const auto optimizer = drawn.one_of({"adam", "adamw", "sgd", "adagrad"});
   drawn.add({"train.optimizer.kind=" + optimizer});
   if (optimizer == "sgd" && drawn.once_in(2)) {
