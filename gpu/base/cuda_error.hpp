@@ -7,6 +7,7 @@
 
 namespace troupe::gpu {
 
+/// Takes the calling thread's last error, so that a launch after it does not report it.
 /// \param error      a cudaError_t
 /// \param operation  what was tried, e.g. "copy"
 /// \param size       of it: elements or bytes

@@ -10,6 +10,7 @@ namespace troupe::gpu {
 Error cuda_error(int error, const char* operation, std::size_t size, int device) {
   const auto code = static_cast<cudaError_t>(error);
   std::string what = "CUDA device ";
+  cudaGetLastError();  // or the thread's next launch, of whatever stream, would report it
   what.append(std::to_string(device)).append(": ").append(operation);
   what.append(" of ").append(std::to_string(size)).append(": ").append(cudaGetErrorString(code));
   what.append(" (").append(cudaGetErrorName(code)).append(")");

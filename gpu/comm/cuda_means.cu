@@ -118,6 +118,7 @@ class RankThread {
       if (error != cudaErrorNotReady) {
         return cuda_error(error, "mean over ranks", 1, state_->device);
       }
+      cudaGetLastError();  // "not ready", or the next launch would report it
       if (state_->stop) {
         return Error(Errc::cancelled, "NCCL: mean over ranks: aborted");
       }
@@ -221,6 +222,8 @@ class CudaMeans final : public DeviceMeans {
     cudaDeviceProp properties{};
     if (cudaGetDeviceProperties(&properties, device) == cudaSuccess) {
       place_.device = hex_of(properties.uuid.bytes, sizeof properties.uuid.bytes);
+    } else {
+      cudaGetLastError();
     }
   }
   CudaMeans(const CudaMeans&) = delete;

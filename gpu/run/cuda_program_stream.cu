@@ -60,6 +60,7 @@ class CudaProgramStream final : public StreamForProgram<CudaStream> {
   }
 
   Status check(const void* at, std::size_t size_bytes) override {
+    cudaGetLastError();  // "not ready", or the next launch would report it
     if (size_bytes == 0) {
       return ok_status();
     }

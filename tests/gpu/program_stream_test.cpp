@@ -70,8 +70,13 @@ TEST_P(ProgramStreams, AnErrorLeavesTheNextCallsAlone) {
   const auto stream = make();
   EXPECT_ERROR(stream->memory(too_large), Errc::out_of_memory, "device");
   ASSERT_OK_AND_ASSIGN(const auto memory, stream->memory(64));
-  const std::vector<float> values(16, 2.5F);
+  std::vector<float> values(16, 2.5F);
   EXPECT_OK(stream->upload(values.data(), memory.get(), 64));
+
+  EXPECT_ERROR(stream->memory(too_large), Errc::out_of_memory, "device");
+  EXPECT_OK(stream->mean_of_one(floats(memory, 16), 2)) << "a kernel right after the error";
+  EXPECT_OK(stream->download(memory.get(), values.data(), 64));
+  EXPECT_EQ(values, std::vector<float>(16, 1.25F));
 }
 
 TEST_P(ProgramStreams, WhatIsKeptOnAnyThreadEndsAfterItsWork) {
