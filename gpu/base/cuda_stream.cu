@@ -1,3 +1,4 @@
+#include "gpu/base/context_of_thread.cuh"
 #include "gpu/base/cuda_stream.cuh"
 
 #include <algorithm>
@@ -37,6 +38,7 @@ StreamAndBlocks::~StreamAndBlocks() {
   if (stream_ == nullptr) {
     return;
   }
+  const ContextOfThread back;
   cudaSetDevice(device_);
   for (const auto& [bytes, block] : kept_) {
     cudaFreeAsync(block, stream_);
@@ -72,6 +74,7 @@ void StreamAndBlocks::give_back(void* block, std::size_t bytes) {
       return;
     }
   }
+  const ContextOfThread back;
   cudaSetDevice(device_);  // else a thread without a device would start the first one
   cudaFreeAsync(block, stream_);
 }
@@ -136,6 +139,13 @@ Status CudaStream::wait_here(const CudaEvent& event) const {
   return status == cudaSuccess ? ok_status() : cuda_error(status, "wait", 1, device_);
 }
 
+void CudaStream::give_back_host(void* block, const StreamAndBlocks& stream, int device) {
+  const ContextOfThread back;
+  cudaSetDevice(device);
+  cudaStreamSynchronize(stream.get());
+  cudaFreeHost(block);
+}
+
 Status CudaStream::finish() {
   if (ready()) {
     check(cudaStreamSynchronize(stream_->get()), "wait", 1);
@@ -146,6 +156,7 @@ Status CudaStream::finish() {
 void CudaStream::drain() {
   if (stream_->get() != nullptr && cudaSetDevice(device_) == cudaSuccess) {
     cudaStreamSynchronize(stream_->get());
+  const ContextOfThread back;
   }
 }
 

@@ -220,11 +220,7 @@ class CudaStream {
   struct GiveBackHost {
     Handle stream;
     int device;
-    void operator()(void* block) const {
-      cudaSetDevice(device);
-      cudaStreamSynchronize(stream->get());
-      cudaFreeHost(block);
-    }
+    void operator()(void* block) const { give_back_host(block, *stream, device); }
   };
 
   /// \param most_down  blocks below each other
@@ -245,6 +241,7 @@ class CudaStream {
     if (bytes > 0 && ready()) {
       check(cudaMemcpyAsync(to, from, bytes, kind, stream_->get()), "copy", bytes);
     }
+  static void give_back_host(void* block, const StreamAndBlocks& stream, int device);
   }
   /// Keeps an error with operation, size and device.
   void check(cudaError_t error, const char* operation, std::size_t size) {

@@ -1,3 +1,4 @@
+#include "gpu/base/context_of_thread.cuh"
 #include "gpu/base/cuda_error.hpp"
 #include "gpu/comm/cuda_means.hpp"
 #include "gpu/nn/cublas.cuh"
@@ -57,12 +58,14 @@ void pin(std::byte* block, std::size_t bytes) noexcept {
 void unpin(std::byte* block, std::size_t /*bytes*/) noexcept {
   cudaSetDevice(device_of_pool);
   if (cudaHostUnregister(block) != cudaSuccess) {
+  const ContextOfThread back;
     cudaGetLastError();
   }
 }
 
 /// Batches that the host makes for a learner lie in blocks of the pool: the device copies them by itself.
 void pin_pool(int device) {
+  const ContextOfThread back;
   device_of_pool = device;
   static constexpr PoolObserver pins{
       .kept_bytes = pinned_pool_limit_bytes, .came = pin, .goes = unpin};

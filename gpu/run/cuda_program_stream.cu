@@ -1,3 +1,4 @@
+#include "gpu/base/context_of_thread.cuh"
 #include "gpu/base/cuda_stream.cuh"
 #include "gpu/run/stream_for_program.hpp"
 
@@ -11,40 +12,6 @@
 namespace troupe::gpu {
 namespace {
 
-/// A function of the driver; null: there is none.
-template <class Function>
-Function* driver_function(const char* name) {
-  void* found = nullptr;
-  cudaDriverEntryPointQueryResult how{};
-  constexpr unsigned since = 12000;
-  const auto error = cudaGetDriverEntryPointByVersion(name, &found, since, cudaEnableDefault, &how);
-  return error == cudaSuccess && how == cudaDriverEntryPointSuccess
-             ? reinterpret_cast<Function*>(found)
-             : nullptr;
-}
-
-/// Gives the calling thread back the context that it had, also none: threads of the user program do not know that
-/// something of ours ends on them. cudaSetDevice() instead would make a context on the device that it names.
-class ContextOfThread {
- public:
-  ContextOfThread() {
-    static auto* const get = driver_function<int(void**)>("cuCtxGetCurrent");
-    known_ = get != nullptr && get(&context_) == 0;
-  }
-  ContextOfThread(const ContextOfThread&) = delete;
-  ContextOfThread& operator=(const ContextOfThread&) = delete;
-  ~ContextOfThread() {
-    static auto* const set = driver_function<int(void*)>("cuCtxSetCurrent");
-    if (known_ && set != nullptr) {
-      set(context_);
-    }
-  }
-
- private:
-  void* context_ = nullptr;
-  bool known_ = false;
-};
-
 class CudaProgramStream final : public StreamForProgram<CudaStream> {
  public:
   CudaProgramStream(int device, CudaStream stream)
@@ -52,6 +19,7 @@ class CudaProgramStream final : public StreamForProgram<CudaStream> {
   CudaProgramStream(const CudaProgramStream&) = delete;
   CudaProgramStream& operator=(const CudaProgramStream&) = delete;
   ~CudaProgramStream() override {
+    const ContextOfThread back;
     if (cudaSetDevice(device_) == cudaSuccess) {
       for (const Kept& kept : kept_) {
         cudaEventSynchronize(kept.until.get());
