@@ -103,7 +103,7 @@ void* CudaStream::allocate(std::size_t bytes) {
 
 void* CudaStream::allocate_host(std::size_t bytes) {
   void* block = nullptr;
-  if (!failed()) {
+  if (ready()) {
     check(cudaHostAlloc(&block, bytes > 0 ? bytes : 1, cudaHostAllocMapped | cudaHostAllocPortable),
           "pinned memory", bytes);
   }

@@ -211,6 +211,7 @@ class CudaStream {
 
  private:
   using Handle = std::shared_ptr<StreamAndBlocks>;
+  int device() const { return device_; }
   struct GiveBack {
     Handle stream;
     std::size_t bytes;

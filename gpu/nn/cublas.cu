@@ -1,3 +1,4 @@
+#include "gpu/base/context_of_thread.cuh"
 #include "gpu/base/library_functions.hpp"
 #include "gpu/nn/cublas.cuh"
 #include "gpu/nn/cublas_api.cuh"
@@ -107,9 +108,12 @@ struct CublasProducts::Handle {
   cublas::Handle handle = nullptr;
   Array<std::byte> workspace;
   nn::Precision precision = nn::Precision::float32;
+  int device = 0;
 
   ~Handle() {
     if (handle != nullptr) {
+      const ContextOfThread back;
+      cudaSetDevice(device);  // the thread has another one, or none
       library.destroy(handle);
     }
   }
@@ -152,6 +156,7 @@ Result<CublasProducts> CublasProducts::create(CudaStream& on, nn::Precision prec
   auto handle = std::make_shared<Handle>();
   handle->library = library;
   handle->precision = precision;
+  handle->device = on.device();
   constexpr std::size_t workspace_bytes = std::size_t{32} << 20;  // what cuBLAS advises for sm_90
   handle->workspace = on.array<std::byte>(workspace_bytes);
   TROUPE_RETURN_IF_ERROR(on.finish());
