@@ -10,8 +10,8 @@
 namespace troupe::gpu {
 Error cuda_error(int error, const char* operation, std::size_t size, int device) {
   const auto code = static_cast<cudaError_t>(error);
-  std::string what = "CUDA device ";
   cudaGetLastError();  // or the thread's next launch, of whatever stream, would report it
+  std::string what = "CUDA device ";
   what.append(std::to_string(device)).append(": ").append(operation);
   what.append(" of ").append(std::to_string(size)).append(": ").append(cudaGetErrorString(code));
   what.append(" (").append(cudaGetErrorName(code)).append(")");
@@ -147,16 +147,18 @@ void CudaStream::give_back_host(void* block, const StreamAndBlocks& stream, int 
 }
 
 Status CudaStream::finish() {
-  if (ready()) {
+  if (failed()) {
+    drain();
+  } else if (ready()) {
     check(cudaStreamSynchronize(stream_->get()), "wait", 1);
   }
-  return error_ ? Status(*error_) : ok_status();
+  return status();
 }
 
 void CudaStream::drain() {
+  const ContextOfThread back;
   if (stream_->get() != nullptr && cudaSetDevice(device_) == cudaSuccess) {
     cudaStreamSynchronize(stream_->get());
-  const ContextOfThread back;
   }
 }
 

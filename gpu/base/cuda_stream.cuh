@@ -97,7 +97,7 @@ class StreamAndBlocks {
   std::vector<std::pair<std::size_t, void*>> kept_;
 };
 
-/// After an error everything does nothing, and finish() says what it was.
+/// After an error no work is launched, and finish() returns the error.
 /// Threads: one at a time
 class CudaStream {
  public:
@@ -188,7 +188,10 @@ class CudaStream {
   /// \returns the error that the stream had when this handle of it was made, or the device's
   Status wait_here(const CudaEvent& event) const;
 
+  /// Waits until all work is done, also after an error. \returns the first error of the stream
   Status finish();
+  /// The error that is kept, without a wait.
+  Status status() const { return error_ ? Status(*error_) : ok_status(); }
   /// Waits until nothing runs that was launched before, also after an error: for what ends with the
   /// stream, and is other streams' memory.
   void drain();
@@ -208,10 +211,10 @@ class CudaStream {
     }
   }
   cudaStream_t get() const { return stream_->get(); }
+  int device() const { return device_; }
 
  private:
   using Handle = std::shared_ptr<StreamAndBlocks>;
-  int device() const { return device_; }
   struct GiveBack {
     Handle stream;
     std::size_t bytes;
@@ -238,11 +241,11 @@ class CudaStream {
   /// \param bytes  of block_bytes()
   void* allocate(std::size_t bytes);
   void* allocate_host(std::size_t bytes);
+  static void give_back_host(void* block, const StreamAndBlocks& stream, int device);
   void copy_as(const void* from, void* to, std::size_t bytes, cudaMemcpyKind kind) {
     if (bytes > 0 && ready()) {
       check(cudaMemcpyAsync(to, from, bytes, kind, stream_->get()), "copy", bytes);
     }
-  static void give_back_host(void* block, const StreamAndBlocks& stream, int device);
   }
   /// Keeps an error with operation, size and device.
   void check(cudaError_t error, const char* operation, std::size_t size) {

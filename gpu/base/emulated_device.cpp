@@ -104,6 +104,7 @@ void EmulatedStream::sort_pairs(const PairsToSort& pairs) {
 
 Status EmulatedStream::finish() {
   if (failed()) {
+    drain();
     return status_;
   }
   const auto done = record();

@@ -89,7 +89,7 @@ void for_each_shuffled(std::size_t n, std::uint64_t seed, unsigned threads, cons
 
 /// One stream of an emulated device. What CudaStream does on a GPU (cuda_stream.cuh): stages are
 /// templates over it. Calls return at once; the work runs when somebody waits for it.
-/// After an error everything does nothing, and finish() says what it was.
+/// After an error no work is launched, and finish() returns the error.
 /// Threads: one at a time
 class EmulatedStream {
  public:
@@ -199,8 +199,10 @@ class EmulatedStream {
     return failed() ? status_ : device_->schedule().run_until(event);
   }
 
-  /// Waits until all work is done. \returns the first error of the stream
+  /// Waits until all work is done, also after an error. \returns the first error of the stream
   Status finish();
+  /// The error that is kept, without a wait.
+  const Status& status() const { return status_; }
   /// Waits until nothing runs that was launched before, also after an error.
   void drain();
   bool failed() const { return !status_; }

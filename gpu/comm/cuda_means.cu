@@ -57,7 +57,7 @@ class RankThread {
 
   void run() {
     Status status =
-        on_.ready() ? comm_.join(state_->id, state_->rank, state_->world) : on_.finish();
+        on_.ready() ? comm_.join(state_->id, state_->rank, state_->world) : on_.status();
     state_->joined = status.ok();
     while (status) {
       auto work = next();
@@ -92,7 +92,7 @@ class RankThread {
       fast_mean(on, comm_, work.vector, divisor);
     }
     const CudaEvent computed = launched(on, work);
-    Status status = on.failed() ? on.finish() : wait(computed);
+    Status status = on.failed() ? on.status() : wait(computed);
     if (!status) {
       comm_.abort();  // else the stream waits for ever
     }

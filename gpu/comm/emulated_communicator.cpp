@@ -113,7 +113,7 @@ class EmulatedMean final : public DeviceMean {
     const auto end = on.record();
     if (on.failed()) {
       abort();
-      return work.done(on.finish());
+      return work.done(on.status());
     }
     group_->launched(comm_.rank(), end, std::move(work.done));
   }

@@ -99,13 +99,7 @@ class StreamRows : public DeviceRowSource {
   std::function<void(Batch&)> fetch(const DeviceBatchRows& rows, bool features) override {
     return fetch_rows(on_, pool_, rows, features);
   }
-  Status wait() override {
-    auto status = on_.finish();
-    if (!status) {
-      on_.drain();  // Copies of an uploaded batch read what the caller may drop
-    }
-    return status;
-  }
+  Status wait() override { return on_.finish(); }
 
   const DeviceFeatures& features() const override { return *features_; }
 

@@ -43,6 +43,9 @@ class DeviceBlockOps final : public nn::BlockOps,
  public:
   DeviceBlockOps(Stream stream, Products products)
       : Launches(std::move(stream), std::move(products)) {}
+  DeviceBlockOps(const DeviceBlockOps&) = delete;
+  DeviceBlockOps& operator=(const DeviceBlockOps&) = delete;
+  ~DeviceBlockOps() override { stream_.drain(); }
 
   Stream stream() const override { return stream_; }
   nn::PassMemory* memory() override { return this; }

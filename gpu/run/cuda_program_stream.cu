@@ -28,7 +28,6 @@ class CudaProgramStream final : public StreamForProgram<CudaStream> {
   }
 
   Status check(const void* at, std::size_t size_bytes) override {
-    cudaGetLastError();  // "not ready", or the next launch would report it
     if (size_bytes == 0) {
       return ok_status();
     }
@@ -47,7 +46,7 @@ class CudaProgramStream final : public StreamForProgram<CudaStream> {
     if (event) {
       on.wait(*event);
     }
-    return on.failed() ? on.finish() : ok_status();
+    return on.status();
   }
   Status keep(std::shared_ptr<const void> what, void* theirs) override {
     const ContextOfThread back;
@@ -55,12 +54,13 @@ class CudaProgramStream final : public StreamForProgram<CudaStream> {
     auto event = recorded(on, theirs);
     if (!event) {
       cudaDeviceSynchronize();
-      return on.finish();
+      return on.status();
     }
     const std::lock_guard lock(mutex_);
     std::erase_if(kept_, [](const Kept& kept) {
       return cudaEventQuery(kept.until.get()) != cudaErrorNotReady;
     });
+    cudaGetLastError();  // "not ready", or the next launch would report it
     kept_.push_back({*std::move(event), std::move(what)});
     return ok_status();
   }

@@ -28,37 +28,27 @@ class StreamForProgram : public ProgramStream, public OnStream<Stream> {
   Status upload(const void* host, void* to, std::size_t size_bytes) override {
     Stream on = on_;
     on.upload(host, to, size_bytes);
-    return finished(on);
+    return on.finish();  // the host's memory of a copy may go afterwards
   }
   Status download(const void* from, void* host, std::size_t size_bytes) override {
     Stream on = on_;
     on.download(from, host, size_bytes);
-    return finished(on);
+    return on.finish();
   }
   Status zero(std::span<float> values) override {
     Stream on = on_;
     on.zero(values.data(), values.size_bytes());
-    return on.failed() ? on.finish() : ok_status();
+    return on.status();
   }
   Status mean_of_one(std::span<float> values, float divisor) override {
     Stream on = on_;
     on.for_each(values.size(),
                 MeanOfRanks{values.data(), 1, values.size(), divisor, values.data()});
-    return finished(on);
+    return on.finish();
   }
 
  protected:
   Stream on_;
-
- private:
-  /// The host's memory of a copy may go afterwards.
-  static Status finished(Stream& on) {
-    auto status = on.finish();
-    if (!status) {
-      on.drain();
-    }
-    return status;
-  }
 };
 
 }  // namespace troupe::gpu

@@ -216,7 +216,7 @@ class HopSampling {
     for (std::size_t type = 0; type < edges_.size(); ++type) {
       make_room_for_edges(type, hop);
     }
-    return on_.failed() ? on_.finish() : ok_status();
+    return on_.status();
   }
   /// The edges of the last hop, which are most of them, go where those of the batch lie.
   void make_room_for_edges(std::size_t type, std::uint32_t hop) {

@@ -52,7 +52,7 @@ Learner::Learner(const LearnerOptions& options, std::unique_ptr<nn::Network> net
 }
 
 Learner::~Learner() {
-  if (launched_[0] != nullptr) {
+  if (on_device()) {
     static_cast<void>(status());
   }
 }
@@ -65,6 +65,16 @@ void Learner::begin_epoch(std::uint32_t epoch) {
 Result<Learner::Share> Learner::compute(Executor& executor, const Batch& batch,
                                         std::shared_ptr<const LearnedInputs> learned,
                                         Gradient gradient) {
+  auto share = compute_share(executor, batch, std::move(learned), gradient);
+  if (!share) {
+    static_cast<void>(status());  // copies read the batch, which may go afterwards
+  }
+  return share;
+}
+
+Result<Learner::Share> Learner::compute_share(Executor& executor, const Batch& batch,
+                                              std::shared_ptr<const LearnedInputs> learned,
+                                              Gradient gradient) {
   const bool applies = gradient == Gradient::applied;
   TROUPE_ASSIGN_OR_RETURN(const auto step, start(executor, batch, std::move(learned), applies));
   TROUPE_ASSIGN_OR_RETURN(const double sum,
@@ -205,10 +215,14 @@ Result<Matrix> Learner::outputs_of(Executor& executor, std::span<const float> pa
   TROUPE_ASSIGN_OR_RETURN(const auto input, forward_input(network_->options(), options_.job_seed,
                                                           batch, false, inputs_.views()));
   const auto rows = network_->forward_there(executor, parameters, input, *activations_);
-  return task_->outputs({.executor = executor,
-                         .batch = batch,
-                         .rows = rows,
-                         .parameters = network_->decoder_slice(parameters)});
+  auto outputs = task_->outputs({.executor = executor,
+                                 .batch = batch,
+                                 .rows = rows,
+                                 .parameters = network_->decoder_slice(parameters)});
+  if (!outputs) {
+    static_cast<void>(status());
+  }
+  return outputs;
 }
 
 Status Learner::restore(const std::vector<float>& parameters, const nn::OptimizerState& optimizer,

@@ -62,7 +62,7 @@ class Learner {
 
   Learner(const Learner&) = delete;
   Learner& operator=(const Learner&) = delete;
-  /// Waits for the device if a step was launched.
+  /// Waits for the device: its copies read batches and arrays of the learner.
   ~Learner();
 
   /// Sets the learning rate of `epoch` (from 0). To be called before each epoch's first apply(), in
@@ -145,6 +145,8 @@ class Learner {
   Learner(const LearnerOptions& options, std::unique_ptr<nn::Network> network,
           std::unique_ptr<nn::Activations> activations, std::unique_ptr<Task> task,
           std::unique_ptr<nn::TrainedParameters> parameters);
+  Result<Share> compute_share(Executor& executor, const Batch& batch,
+                              std::shared_ptr<const LearnedInputs> learned, Gradient gradient);
   Result<Launched> start(Executor& executor, const Batch& batch,
                          std::shared_ptr<const LearnedInputs> learned, bool applies);
   std::uint64_t pass_back(const TaskPass& pass);

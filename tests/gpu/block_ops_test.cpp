@@ -287,6 +287,26 @@ TEST(DeviceBlockOps, TooLittleMemoryIsAnErrorAndGivesZeros) {
   EXPECT_TRUE(std::ranges::all_of(result.gradient, [](float x) { return x == 0; }));
 }
 
+/// Copies read arrays of the host that go after the operations.
+TEST(DeviceBlockOps, EndAfterTheirWorkWithAndWithoutAnError) {
+  for (const bool fails : {false, true}) {
+    const auto device = std::make_shared<gpu::EmulatedDevice>();
+    auto ops = gpu::make_emulated_block_ops(device);
+    const Buffer there = ops->memory()->take(sizeof(float));
+    float host = 7;
+    ops->upload(&host, there.data(), sizeof host);
+    if (fails) {
+      ops->zero({&host, 1});  // memory of the host
+    }
+
+    ops.reset();
+    host = 0;
+
+    gpu::EmulatedStream other(device);
+    EXPECT_EQ(other.read(there.as<float>().data()), 7.0F) << fails;
+  }
+}
+
 TEST(DeviceBlockOps, GiveAllMemoryBack) {
   const auto device = std::make_shared<EmulatedDevice>();
   {

@@ -215,6 +215,22 @@ TEST_P(EmulatedStreamTest, TooLargeAnArrayFailsTheStream) {
             "emulated device: expected room for 1 more bytes, found 1048576 of 1048576 in use");
 }
 
+/// The host may drop what copies read once finish() has returned.
+TEST_P(EmulatedStreamTest, FinishWaitsForWhatWasLaunchedBeforeAnError) {
+  EmulatedStream on(device());
+  const auto there = on.array<std::uint32_t>(1);
+  std::uint32_t host = 7;
+  on.upload(&host, there.data(), sizeof host);
+  on.fail({Errc::cuda_failure, "a kernel"});
+  EXPECT_ERROR(on.status(), Errc::cuda_failure, "a kernel");
+
+  EXPECT_ERROR(on.finish(), Errc::cuda_failure, "a kernel");
+  host = 0;
+
+  EmulatedStream other(on.shared_device());
+  EXPECT_EQ(other.read(there.data()), 7U);
+}
+
 /// sample → gather → train over two slots of memory, on a stream each. \returns what was trained on
 std::uint64_t three_streams(const EmulatedOptions& options, std::uint64_t* waits = nullptr) {
   constexpr std::uint32_t batches = 6;
