@@ -9,6 +9,8 @@
 
 #include <cuda_runtime.h>
 
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <fstream>
@@ -45,27 +47,33 @@ Error no_devices(cudaError_t error) {
   return cuda_error(error, "count of devices", 0, 0);
 }
 
+/// Ten times the least compute capability that this is compiled for.
+int least_capability() {
+  constexpr std::array all{__CUDA_ARCH_LIST__};
+  return *std::ranges::min_element(all) / 10;
+}
+
 // A thread that has no device yet would start the first one, also where the process uses others.
 std::atomic<int> device_of_pool = 0;
 
 // Where the system allows no more pinned memory copies are as slow as before.
 void pin(std::byte* block, std::size_t bytes) noexcept {
+  const ContextOfThread back;
   cudaSetDevice(device_of_pool);
   if (cudaHostRegister(block, bytes, cudaHostRegisterPortable) != cudaSuccess) {
     cudaGetLastError();  // or the next launch would report it
   }
 }
 void unpin(std::byte* block, std::size_t /*bytes*/) noexcept {
+  const ContextOfThread back;
   cudaSetDevice(device_of_pool);
   if (cudaHostUnregister(block) != cudaSuccess) {
-  const ContextOfThread back;
     cudaGetLastError();
   }
 }
 
 /// Batches that the host makes for a learner lie in blocks of the pool: the device copies them by itself.
 void pin_pool(int device) {
-  const ContextOfThread back;
   device_of_pool = device;
   static constexpr PoolObserver pins{
       .kept_bytes = pinned_pool_limit_bytes, .came = pin, .goes = unpin};
@@ -199,6 +207,11 @@ Result<std::shared_ptr<Devices>> open_cuda_devices(std::span<const std::uint32_t
     if (const auto found = cudaGetDeviceProperties(&properties, device); found != cudaSuccess) {
       return cuda_error(found, "properties", 0, device);
     }
+    TROUPE_RETURN_IF_ERROR(
+        check_capability({.number = number,
+                          .name = properties.name,
+                          .capability = properties.major * 10 + properties.minor},
+                         least_capability()));
     devices.push_back({device, properties.name});
   }
   return std::shared_ptr<Devices>(std::make_shared<CudaDevices>(std::move(devices)));

@@ -139,6 +139,19 @@ std::string driver_number(std::string_view version_file) {
   return {};
 }
 
+Status check_capability(const FoundCapability& device, int least) {
+  if (device.capability >= least) {
+    return ok_status();
+  }
+  return Error(
+      Errc::failed_precondition,
+      fmt::format("CUDA devices: expected compute capability {}.{} or later, found {}.{} ({}, "
+                  "number {}); try: the device \"cpu\", \"cuda:LIST\" without it, or a build for "
+                  "it (-DCMAKE_CUDA_ARCHITECTURES={})",
+                  least / 10, least % 10, device.capability / 10, device.capability % 10,
+                  device.name, device.number, device.capability));
+}
+
 FoundDevices found_devices(const Result<std::shared_ptr<Devices>>& devices,
                            const Status& libraries) {
   const auto reason = [](const Error& error) {

@@ -107,6 +107,16 @@ Result<std::shared_ptr<Devices>> open_devices(const DeviceChoice& choice,
 
 /// \param numbers  empty: all
 Result<std::shared_ptr<Devices>> open_cuda_devices(std::span<const std::uint32_t> numbers);
+/// A CUDA device, and what it can run.
+struct FoundCapability {
+  std::uint32_t number = 0;
+  std::string name;
+  int capability = 0;  ///< Ten times its compute capability, e.g. 90
+};
+/// Whether a device runs kernels that were compiled for a compute capability, or for an earlier one.
+/// \param least  of this build, times ten
+/// \errors failed_precondition: the device is older
+Status check_capability(const FoundCapability& device, int least);
 /// Whether cuBLAS can be loaded. \errors not_found; unimplemented: this build has no CUDA
 Status check_cuda_libraries();
 

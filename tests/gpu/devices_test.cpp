@@ -158,6 +158,23 @@ TEST(Devices, ADriversNumberIsInItsVersionFile) {
   }
 }
 
+TEST(Devices, CudaOnesBelowTheCapabilityOfTheBuildAreRefused) {
+  const FoundCapability ampere{.number = 1, .name = "NVIDIA A100", .capability = 80};
+  const auto refused = check_capability(ampere, 90);
+  EXPECT_ERROR(refused, Errc::failed_precondition,
+               "CUDA devices: expected compute capability 9.0 or later, found 8.0 (NVIDIA A100, "
+               "number 1); try: ");
+  EXPECT_ERROR(refused, Errc::failed_precondition, "-DCMAKE_CUDA_ARCHITECTURES=80");
+  EXPECT_OK(check_capability(ampere, 80));
+  EXPECT_OK(check_capability({.name = "NVIDIA B200", .capability = 100}, 90));
+
+  const auto found = found_devices(refused.error(), ok_status());
+  EXPECT_EQ(found.kind, DeviceKind::cpu);
+  EXPECT_EQ(found.text,
+            "CUDA devices: expected compute capability 9.0 or later, found 8.0 (NVIDIA A100, "
+            "number 1)");
+}
+
 TEST(FoundDevices, AreGpusWhereDevicesAndLibrariesAreThere) {
   const std::shared_ptr<Devices> gpus =
       std::make_shared<NamedDevices>(std::vector<std::string>{"G", "G"}, "driver 1");
