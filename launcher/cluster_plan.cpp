@@ -315,7 +315,7 @@ Status add_devices_of_program(ClusterPlan& plan, const PartitionedStore& store,
   if (hooks.device_batches) {
     TROUPE_ASSIGN_OR_RETURN(plan.devices,
                             device_plan(plan.job, plan.layout, *plan.sample, *plan.collect));
-    plan_memory(plan.devices, plan.job, *plan.graph, store.partition().heat);
+    plan_program_memory(plan.devices, plan.job, *plan.graph, store.partition().heat);
   } else {
     plan.devices.why_not = "the program takes batches there (RanksOptions::device_batches)";
   }

@@ -139,6 +139,15 @@ DeviceFacts facts_of(const DevicePlan& plan, const DeviceChoice& choice, gpu::De
   return facts;
 }
 
+/// Of a device with one rank, whose memory is not known.
+DeviceMemory memory_of_rank(const DevicePlan& plan, const Job& job, const GraphInfo& graph) {
+  const DeviceFacts facts{.rows = plan.rows,
+                          .batches = plan.batches,
+                          .staged = plan.staged,
+                          .product_rows = product_rows_of(job)};
+  return device_memory(job, graph, make_plan(job, graph), facts);
+}
+
 /// What of batches the host does beside devices, for the start of a run.
 std::string text_of_host(const Job& job, const DevicePlan& plan) {
   const bool elsewhere = job.partition.parts > 1 || job.cluster.hosts > 1;
@@ -174,17 +183,20 @@ void plan_memory(DevicePlan& plan, const Job& job, const GraphInfo& graph, const
   if (!plan.learns) {
     return;
   }
-  const auto of_job = make_plan(job, graph);
-  const DeviceFacts facts{.rows = plan.rows,
-                          .batches = plan.batches,
-                          .staged = plan.staged,
-                          .product_rows = product_rows_of(job)};
-  const auto memory = device_memory(job, graph, of_job, facts);
+  const auto memory = memory_of_rank(plan, job, graph);
   plan.exact_bytes = memory.exact;
   plan.exact_on_host = memory.exact == 0 && job.infers_exactly() && !job.task.knowledge();
   if (plan.rows) {
     plan.heat = heat;
     plan.reserved_per_rank = memory.reserved();
+  }
+}
+
+void plan_program_memory(DevicePlan& plan, const Job& job, const GraphInfo& graph,
+                         const PartHeat& heat) {
+  if (plan.learns && plan.rows) {
+    plan.heat = heat;
+    plan.reserved_per_rank = memory_of_rank(plan, job, graph).batches;
   }
 }
 
@@ -218,7 +230,8 @@ gpu::DeviceDataOptions data_options(const DevicePlan& plan, const Job& job,
           .topology = job.sample.pinned_lists ? gpu::Topology::pinned : gpu::Topology::device,
           .budget = job.features.device_budget,
           .heat = plan.heat,
-          .reserved_bytes = plus(times(plan.reserved_per_rank, most), plan.exact_bytes)};
+          .reserved_bytes = times(plan.reserved_per_rank, most),
+          .exact_bytes = plan.exact_bytes};
 }
 
 DeviceMemory memory_of_devices(const DevicePlan& plan, const Job& job, const GraphInfo& graph,

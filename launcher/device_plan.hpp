@@ -47,10 +47,13 @@ Result<DevicePlan> sampler_plan(const Job& job, const Layout& layout, const Samp
 /// Where data that devices read is put.
 /// \param graph, heat  of the store
 void plan_memory(DevicePlan& plan, const Job& job, const GraphInfo& graph, const PartHeat& heat);
+/// The same for a user program, whose activations and parameters are not known: batches alone are counted.
+void plan_program_memory(DevicePlan& plan, const Job& job, const GraphInfo& graph,
+                         const PartHeat& heat);
 /// The same for a sampler_plan().
 void plan_sampler_memory(DevicePlan& plan, const Job& job, const GraphInfo& graph,
                          const PartHeat& heat);
-/// What the devices of a process hold. Exact inference has its share beside it.
+/// What the devices of a process hold.
 /// \param devices  of the process
 /// \param ranks    of the process, or those that it samples for; at least one
 /// \requires plan.rows

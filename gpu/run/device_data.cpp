@@ -2,6 +2,7 @@
 
 #include "gpu/sample/graph_arrays.hpp"
 #include "runtime/base/saturating.hpp"
+#include "runtime/job/device_memory.hpp"
 #include "runtime/job/plan.hpp"
 
 #include <algorithm>
@@ -79,13 +80,17 @@ Result<DeviceData::Room> DeviceData::room(std::span<const Rank> ranks) const {
 }
 
 Error DeviceData::too_little(const Error& error, const Room& room) const {
-  return Error(error).with(fmt::format(
+  auto found = Error(error).with(fmt::format(
       "memory of a device: neighbor lists {}, ids and labels {}, rows of features {} of {} "
-      "(features.cache.device_budget {}); batches, activations and parameters {} at most; free {} "
-      "of {}",
+      "(features.cache.device_budget {}); batches, activations and parameters {} at most, exact "
+      "inference {}; free {} of {}",
       bytes_text(bytes_.lists), bytes_text(bytes_.ids), bytes_text(bytes_.rows),
       bytes_text(bytes_.all_rows), to_string(options_.budget), bytes_text(options_.reserved_bytes),
-      bytes_text(room.free), bytes_text(room.memory)));
+      bytes_text(exact_share(options_.exact_bytes, room.memory)), bytes_text(room.free),
+      bytes_text(room.memory)));
+  return {found.code(), found.what() +
+                            "\ntry: a smaller features.cache.device_budget, "
+                            "sample.device_lists \"pinned\", or sample.on \"host\""};
 }
 
 Status DeviceData::put_lists(std::span<const Rank> ranks, const GraphArrays& arrays) {
@@ -117,7 +122,9 @@ Status DeviceData::put_features(std::span<const Rank> ranks, const TieredTables&
   bytes_.all_rows = bytes_of(tables);
   const auto ids = arrays.bytes() - std::min(arrays.bytes(), bytes_.all_rows);
   bytes_.ids += ids;
-  const auto beside = plus(plus(ids, options_.reserved_bytes), device_margin(room_left.memory));
+  const auto reserved =
+      plus(options_.reserved_bytes, exact_share(options_.exact_bytes, room_left.memory));
+  const auto beside = plus(plus(ids, reserved), device_margin(room_left.memory));
   const auto free = room_left.free - std::min(room_left.free, beside);
   const auto budget = budget_bytes(options_.budget, bytes_.all_rows, free);
   tiers_ = split_rows(tables, heat, budget);

@@ -24,6 +24,8 @@ struct DeviceDataOptions {
   PartHeat heat = {};  ///< Of the store, by part; not known: it has no profile
   /// Of each device: what batches, activations and parameters are planned to take.
   std::uint64_t reserved_bytes = 0;
+  /// Bytes of each device that exact inference wants; exact_share() of them stays free.
+  std::uint64_t exact_bytes = 0;
 };
 
 /// Uploaded once and read by all ranks of a device. The hottest rows of features of each part are in each

@@ -244,6 +244,22 @@ TEST_F(DeviceDataTest, AutoTakesWhatIsFreeAndLeavesWhatIsReserved) {
   EXPECT_EQ(none->bytes().rows, 0U);
 }
 
+TEST_F(DeviceDataTest, AutoLeavesExactInferenceAnEighthAtMost) {
+  ASSERT_OK_AND_ASSIGN(const auto all, data(1, plenty));
+  const auto beside = all->bytes().lists + all->bytes().ids;
+  for (const std::uint64_t wanted : {std::uint64_t{500}, plenty, ~std::uint64_t{0}}) {
+    options_.exact_bytes = wanted;
+    const std::uint64_t rows = 5000;
+    const auto memory =
+        (beside + rows + of_empty_arrays) * 16 / 13;  // and an eighth, and the margin
+    ASSERT_OK_AND_ASSIGN(const auto made, data(1, memory));
+    EXPECT_GE(made->bytes().rows, rows) << wanted;
+    EXPECT_GE(free_on(Rank{0}) + of_empty_arrays, std::min(wanted, memory / 8) + memory / 16);
+  }
+  set_share(1);
+  EXPECT_ERROR(data(1, 16 * 1000), Errc::out_of_memory, "exact inference 2.0 KiB");
+}
+
 TEST_F(DeviceDataTest, TooLittleMemoryIsAnErrorWithTheFigures) {
   set_share(1);
   ASSERT_OK_AND_ASSIGN(const auto whole, data(1, plenty));

@@ -192,6 +192,15 @@ TEST_F(DeviceRunHeterogeneous, BatchesOfDevicesHaveTheSameBits) {
             R"(sample.edge_data=["weights"])"},
            {"model.kind=hgt", "model.heads=2"},
            {"model.kind=rgat", "model.heads=2"},
+/// Exact inference wants 31 MB here, half of the memory.
+TEST_F(DeviceRun, ExactInferenceLeavesRowsTheRoomThatCheckSays) {
+  const testing::Settings settings = {testing::whole_cora, "partition.parts=1", "cluster.hosts=1",
+                                      "cluster.trainers_per_host=2", "sample.batch_size=16"};
+  ASSERT_OK_AND_ASSIGN(const auto there, run(settings, "emulated:1,64MiB"));
+  EXPECT_GT(there.epochs.back().counters.rows_device, 0U);
+  EXPECT_EQ(there.epochs.back().counters.rows_pinned, 0U);
+}
+
            {"model.kind=rgcn", "model.norm=batch"}}) {
     SCOPED_TRACE(way.front());
     testing::Settings settings = {"partition.parts=1", "train.epochs=2", "cluster.hosts=1",

@@ -174,6 +174,23 @@ TEST_F(SessionsOnDevices, WhatCannotBeMadeThereIsRefusedAtTheStart) {
                Errc::out_of_memory, "memory of a device");
 }
 
+/// Nothing is set aside for the built-in model, which does not train.
+TEST_F(SessionsOnDevices, RowsHaveTheRoomThatTheBuiltInModelWouldTake) {
+  std::uint64_t device = 0;
+  std::uint64_t pinned = 0;
+  SessionSetup setup{.options = {.device_batches = true}};
+  setup.on_epoch = [&](const net::RankEpoch& epoch) {
+    device += epoch.result.counters.rows_device;
+    pinned += epoch.result.counters.rows_pinned;
+    return ok_status();
+  };
+  const Overrides settings = {testing::whole_cora, "partition.parts=1", "model.hidden=4096",
+                              "cluster.device=emulated:1,64MiB"};
+  EXPECT_OK(run(settings, take_all, std::move(setup)).status);
+  EXPECT_GT(device, 0U);
+  EXPECT_EQ(pinned, 0U);
+}
+
 TEST_F(SessionsOnDevices, ArraysOutliveTheirTurn) {
   const auto ran =
       run_there(with(two_hosts, {"cluster.device=emulated:1"}), [](Session& session) -> Status {
