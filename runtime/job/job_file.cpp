@@ -5,6 +5,7 @@
 #include "runtime/base/strict_json.hpp"
 #include "runtime/graph/store.hpp"
 #include "runtime/job/hidden_values.hpp"
+#include "runtime/job/host_list.hpp"
 #include "runtime/job/job_rules.hpp"
 #include "runtime/job/layerless_rules.hpp"
 #include "runtime/job/overrides.hpp"
@@ -416,6 +417,26 @@ void drop_other_hosts(Json& root, const std::string& override_text) {
   }
 }
 
+/// Where `cluster.device` is not given and the lines of all hosts have devices of one kind, it is that of the first.
+void take_device_from_hosts(Json& root) {
+  const Json* lines = find_value(root, "/cluster/hosts");
+  if (lines == nullptr || !lines->is_array() || find_value(root, "/cluster/device") != nullptr) {
+    return;
+  }
+  std::optional<DeviceChoice> first;
+  for (const Json& line : *lines) {
+    const auto host = line.is_string() ? parse_host(line.get<std::string>())
+                                       : Result<HostSpec>(HostSpec{});  // the row reports it
+    if (!host || !host->device || (first && first->kind != host->device->kind)) {
+      return;
+    }
+    first = first ? first : host->device;
+  }
+  if (first) {
+    root["cluster"]["device"] = to_string(*first);
+  }
+}
+
 /// With `slurm`, `cluster.slurm.nodes` says how many hosts there are where nothing else does; of them the
 /// second half are servers, unless their number is given.
 void take_hosts_from_nodes(Json& root, ProblemList& problems) {
@@ -475,6 +496,7 @@ Result<JobReading> parse(const std::string& text, const KeyPlace& place,
     }
   }
   inline_host_file(root, place, problems);
+  take_device_from_hosts(root);
   take_hosts_from_nodes(root, problems);
   take_fanout_from_walks(root);
   fill_fanout_without_hops(root);

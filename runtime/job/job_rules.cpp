@@ -205,14 +205,17 @@ void check_hosts(const Job& job, ProblemList& problems) {
   });
   if (other != cluster.named.end()) {
     const bool undecided = cluster.device.kind == DeviceKind::undecided;
-    problems.add({"/cluster/hosts",
-                  undecided ? "no device= on a host's line with cluster.device \"auto\""
-                            : fmt::format("device={} on all hosts, as cluster.device says",
-                                          to_string(cluster.device.kind)),
-                  fmt::format("device={} on {}", to_string(*other->device), other->address),
-                  undecided ? fmt::format("cluster.device \"{}\", or a line without device=",
-                                          to_string(other->device->kind))
-                            : "a run has devices of one kind, because they give different bits"});
+    problems.add(
+        {"/cluster/hosts",
+         undecided ? "no device= on a host's line with cluster.device \"auto\""
+                   : fmt::format("device={} on all hosts, as cluster.device says",
+                                 to_string(cluster.device.kind)),
+         fmt::format("device={} on {}", to_string(*other->device), other->address),
+         undecided
+             ? fmt::format("cluster.device \"{}\", or a line without device=",
+                           to_string(other->device->kind))
+             : "a run has devices of one kind, because they give different bits; cluster.device "
+               "is that of lines without device="});
   }
   const bool samples_elsewhere =
       cluster.placement == "worker" || cluster.placement == "server_client" ||

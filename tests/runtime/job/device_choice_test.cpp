@@ -156,6 +156,26 @@ TEST(JobDevice, OfAHostGoesBeforeThatOfAll) {
   EXPECT_EQ(to_string(job.cluster.device_on(1)), "cuda");
 }
 
+TEST(JobDevice, IsThatOfTheLinesWhereAllHostsHaveOneKind) {
+  Job job;
+  EXPECT_EQ(device_problems(R"({"launch": "local", "hosts": ["a device=emulated:2,1MB",
+                                "b device=emulated:1"]})",
+                            &job),
+            "");
+  EXPECT_EQ(to_string(job.cluster.device), to_string(*job.cluster.named[0].device));
+  EXPECT_EQ(to_string(job.cluster.device_on(1)), "emulated:1");
+  EXPECT_NE(job.json.find(to_string(job.cluster.device)), std::string::npos) << "also elsewhere";
+  for (const char* const kinds : {R"(["a device=emulated:2", "b device=cuda"])",
+                                  R"(["a device=emulated:2", "b"])", R"(["a", "b device=cuda"])"}) {
+    const auto problem =
+        device_problems(fmt::format(R"({{"launch": "local", "hosts": {}}})", kinds));
+    EXPECT_NE(problem.find("cluster.device is that of lines without device="), std::string::npos)
+        << problem;
+  }
+  EXPECT_NE(device_problems(R"({"launch": "local", "hosts": ["a device=cuda"], "device": "cpu"})"),
+            "");
+}
+
 TEST(JobDevice, AllHostsHaveOneKind) {
   for (const std::string cluster :
        {R"({"launch": "local", "hosts": ["a device=cuda:1", "b"]})",
