@@ -8,8 +8,9 @@ namespace troupe {
 
 static_assert(most_communicator_words == net::most_communicator_words);
 
-ReductionRoute::ReductionRoute(Rank rank, std::uint32_t world, std::shared_ptr<DeviceMeans> means)
-    : rank_(rank), world_(world), means_(std::move(means)) {}
+ReductionRoute::ReductionRoute(Rank rank, std::uint32_t world, std::shared_ptr<DeviceMeans> means,
+                               std::function<Clock::time_point()> now)
+    : rank_(rank), world_(world), means_(std::move(means)), now_(std::move(now)) {}
 
 ReductionRoute::~ReductionRoute() {
   begin_generation();
@@ -21,6 +22,7 @@ void ReductionRoute::begin_generation() {
   }
   communicator_.reset();
   made_.clear();
+  late_ = false;
   gives_up_ = false;
   by_devices_ = false;
   last_step_.reset();
@@ -93,10 +95,28 @@ void ReductionRoute::decide(std::span<const GradientReducer::Share> shares, net:
       return tell(fmt::format("gradients go over the links: {}", made.error().what()));
     }
     made_ = *std::move(made);
+    made_at_ = now_();
   }
   sum.communicator = made_;
   sum.by_devices = std::ranges::all_of(
       shares, [](const GradientReducer::Share& share) { return share->offer.joined; });
+  look_at_joining(shares, sum.by_devices);
+}
+
+/// A library that finds no way to a peer may try for ever, without an error.
+void ReductionRoute::look_at_joining(std::span<const GradientReducer::Share> shares, bool all) {
+  if (all && late_) {
+    late_ = false;
+    tell("gradients go between the devices: all ranks are connected now");
+  } else if (!all && !late_ && now_() - made_at_ >= longest_join) {
+    late_ = true;
+    const auto joined = std::ranges::count_if(
+        shares, [](const GradientReducer::Share& share) { return share->offer.joined; });
+    tell(
+        fmt::format("gradients still go over the links: {} of {} ranks are connected to each "
+                    "other's devices after {} s; NCCL_DEBUG=INFO shows what NCCL waits for",
+                    joined, shares.size(), longest_join.count()));
+  }
 }
 
 void ReductionRoute::join(const CommunicatorId& id) {

@@ -15,8 +15,10 @@
 #include "runtime/run/gradient_reducer.hpp"
 #include "runtime/run/reduction.hpp"
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -30,8 +32,14 @@ namespace troupe {
 /// Threads:   one at a time
 class ReductionRoute {
  public:
+  using Clock = std::chrono::steady_clock;
+  /// After so long without a connection between all ranks rank 0 has news of it.
+  static constexpr std::chrono::seconds longest_join{60};
+
   /// \param means  of the rank's device; null: the links
-  ReductionRoute(Rank rank, std::uint32_t world, std::shared_ptr<DeviceMeans> means);
+  /// \param now    for tests
+  ReductionRoute(Rank rank, std::uint32_t world, std::shared_ptr<DeviceMeans> means,
+                 std::function<Clock::time_point()> now = &Clock::now);
   ReductionRoute(const ReductionRoute&) = delete;
   ReductionRoute& operator=(const ReductionRoute&) = delete;
   ~ReductionRoute();
@@ -62,6 +70,7 @@ class ReductionRoute {
  private:
   void join(const CommunicatorId& id);
   void tell(std::string what);
+  void look_at_joining(std::span<const GradientReducer::Share> shares, bool all);
   std::optional<std::string> why_links(std::span<const GradientReducer::Share> shares) const;
 
   Rank rank_;
@@ -69,7 +78,10 @@ class ReductionRoute {
   std::shared_ptr<DeviceMeans> means_;
   std::shared_ptr<DeviceMean> communicator_;  ///< Of this generation
   CommunicatorId made_;                       ///< At rank 0: that of this generation
-  bool gives_up_ = false;                     ///< This rank cannot join in this generation
+  std::function<Clock::time_point()> now_;
+  Clock::time_point made_at_;
+  bool late_ = false;      ///< At rank 0: it had news of ranks that have not joined
+  bool gives_up_ = false;  ///< This rank cannot join in this generation
   bool by_devices_ = false;
   std::optional<std::uint64_t> last_step_;
   std::optional<std::string> news_;

@@ -137,6 +137,30 @@ TEST(ReductionRoute, AllRanksMustHaveJoinedBeforeVectorsStay) {
   EXPECT_EQ(network.made(), 1U);
 }
 
+TEST(ReductionRoute, RanksThatDoNotConnectAreNewsOnceAndAgainWhenTheyHave) {
+  FakeNetwork network;
+  ReductionRoute::Clock::time_point now{};
+  ReductionRoute route(Rank{0}, 2, std::make_shared<FakeMeans>(network, DevicePlace{"a", "1"}),
+                       [&] { return now; });
+  const auto news_of = [&](bool joined) {
+    net::GradientSum sum;
+    route.decide(shares_with({{"a", "1", joined}, {"a", "2", joined}}), sum);
+    EXPECT_EQ(sum.by_devices, joined);
+    return route.news();
+  };
+  EXPECT_EQ(news_of(false), std::nullopt);
+  now += ReductionRoute::longest_join - std::chrono::seconds(1);
+  EXPECT_EQ(news_of(false), std::nullopt);
+  now += std::chrono::seconds(1);
+  EXPECT_EQ(news_of(false),
+            "gradients still go over the links: 0 of 2 ranks are connected to each other's devices "
+            "after 60 s; NCCL_DEBUG=INFO shows what NCCL waits for");
+  now += ReductionRoute::longest_join;
+  EXPECT_EQ(news_of(false), std::nullopt);
+  EXPECT_EQ(news_of(true), "gradients go between the devices: all ranks are connected now");
+  EXPECT_EQ(news_of(true), std::nullopt);
+}
+
 TEST(ReductionRoute, ARankThatCannotJoinKeepsAllOnTheLinks) {
   RouteRanks ranks({});
   ranks.means(2).refuses = true;
