@@ -89,7 +89,8 @@ void make_next(DeviceSamplerActor* self) {
     self->state.busy = false;
     make_next(self);
     if (!rest) {
-      return deliver_made(self, next, rest.error());
+      const auto& memory = self->state.options.memory;
+      return deliver_made(self, next, memory ? with_figures(rest.error(), *memory) : rest.error());
     }
     offload(
         self, *self->state.options.executor,

@@ -6,11 +6,13 @@
 #include "gpu/run/device_batches.hpp"
 #include "runtime/base/executor.hpp"
 #include "runtime/base/trace.hpp"
+#include "runtime/job/device_memory.hpp"
 
 #include <caf/actor.hpp>
 #include <caf/fwd.hpp>
 
 #include <memory>
+#include <optional>
 
 namespace troupe {
 
@@ -29,6 +31,8 @@ struct DeviceSamplerOptions {
   caf::actor rows_from_host = {};  ///< Collector that gets all other requests of rows, and hints
   std::shared_ptr<Executor> executor = {};
   TraceTrack trace = {};
+  /// What is planned of the device, for errors of its memory.
+  std::optional<DeviceMemory> memory = {};
 };
 
 /// Starts a sampler and collector in one.

@@ -7,6 +7,7 @@
 #include "actors/learner.hpp"
 #include "runtime/base/trace.hpp"
 #include "runtime/feature/row_collection.hpp"
+#include "runtime/job/device_memory.hpp"
 #include "runtime/run/batches_ahead.hpp"
 #include "runtime/run/step_report.hpp"
 #include "runtime/sample/batch_builder.hpp"
@@ -18,6 +19,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -39,6 +41,8 @@ struct TrainerOptions {
   std::string rows_role =
       {};                  ///< Role of nodes whose rows are asked for: the network's outputs, too
   LearnerOptions learner;  ///< Of the learner that is started beside it
+  /// What is planned of the rank's device, for errors of its memory; none: the rank computes on the CPU.
+  std::optional<DeviceMemory> device_memory = {};
   LearnedRowsLinks learned = {};
   std::uint32_t staleness = 0;  ///< Steps that learned rows may be behind in training
   /// Of triples or links whose ends' learned rows are ranked in its evaluation; null: none are.

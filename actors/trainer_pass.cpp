@@ -233,8 +233,10 @@ void fail(Self* self, const Error& why) {
   state.path->forget();
   state.pass.reset();
   state.next.reset();
-  answer_all(state, caf::make_message(
-                        to_caf(Error(why).with(fmt::format("rank {}", raw(state.options.rank))))));
+  const auto& memory = state.options.device_memory;
+  auto error = memory ? with_figures(why, *memory) : why;
+  answer_all(state, caf::make_message(to_caf(
+                        std::move(error).with(fmt::format("rank {}", raw(state.options.rank))))));
 }
 
 void step_done(Self* self) {

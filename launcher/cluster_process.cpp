@@ -312,7 +312,11 @@ Result<caf::actor> ClusterProcess::start_batch_server(Rank rank) {
   const auto owner = fmt::format("the batch server of rank {}", raw(rank));
   auto path = data_path_of(owner);
   if (sampler_data_) {
-    TROUPE_ASSIGN_OR_RETURN(path, sampler_device_path_of(rank, owner));
+    auto there = sampler_device_path_of(rank, owner);
+    if (!there) {
+      return with_figures(there.error(), planned_memory_of_samplers());
+    }
+    path = *std::move(there);
   }
   auto server = spawn_batch_server(runtime_.system(), std::move(path));
   know(name, server);
@@ -322,6 +326,7 @@ Result<caf::actor> ClusterProcess::start_batch_server(Rank rank) {
 
 Result<caf::actor> ClusterProcess::start_trainer(Rank rank, std::uint32_t generation) {
   auto options = plan_->trainer_options(rank);
+  options.device_memory = planned_memory();
   options.on_step = hooks_->on_step;
   options.pause = hooks_->pause;
   options.say = hooks_->say;
@@ -331,27 +336,33 @@ Result<caf::actor> ClusterProcess::start_trainer(Rank rank, std::uint32_t genera
     options.learned = {plan_->embedding, plan_->book, context_->holders};
     options.staleness = plan_->job.train.staleness;
   }
+  const auto planned = options.device_memory;
+  auto trainer = make_trainer(rank, std::move(options));
+  if (!trainer) {
+    return planned ? with_figures(trainer.error(), *planned) : trainer.error();
+  }
+  know(trainer_name(rank), *trainer);
+  export_to_all({Role::trainer, raw(rank)}, *trainer);
+  return trainer;
+}
+
+/// With its path of batches, and what it computes with.
+Result<caf::actor> ClusterProcess::make_trainer(Rank rank, TrainerOptions options) {
   auto path = plan_->layout.samplers_of(rank).empty() ? data_path_of(trainer_name(rank))
                                                       : remote_path_of(rank);
   if (device_data_) {
     TROUPE_ASSIGN_OR_RETURN(path, device_path_of(rank, trainer_name(rank)));
   }
-  caf::actor trainer;
   if (hooks_->spawn_rank) {
     TROUPE_ASSIGN_OR_RETURN(auto device, program_device_of(rank));
-    TROUPE_ASSIGN_OR_RETURN(
-        trainer, hooks_->spawn_rank({runtime_.system(), std::move(options), context_, path,
-                                     std::move(device), runtime_.compute()}));
-  } else {
-    LearnerHandle learner;
-    if (!plan_->take_only()) {
-      TROUPE_ASSIGN_OR_RETURN(learner, start_learner(rank, options.learner));
-    }
-    trainer = spawn_trainer(runtime_.system(), std::move(options), path, std::move(learner));
+    return hooks_->spawn_rank({runtime_.system(), std::move(options), context_, path,
+                               std::move(device), runtime_.compute()});
   }
-  know(trainer_name(rank), trainer);
-  export_to_all({Role::trainer, raw(rank)}, trainer);
-  return trainer;
+  LearnerHandle learner;
+  if (!plan_->take_only()) {
+    TROUPE_ASSIGN_OR_RETURN(learner, start_learner(rank, options.learner));
+  }
+  return spawn_trainer(runtime_.system(), std::move(options), path, std::move(learner));
 }
 
 Result<LearnerHandle> ClusterProcess::start_learner(Rank rank, const LearnerOptions& options) {

@@ -13,6 +13,7 @@
 #include "launcher/cluster_hooks.hpp"
 #include "launcher/cluster_plan.hpp"
 #include "launcher/cluster_runtime.hpp"
+#include "runtime/job/device_memory.hpp"
 
 #include <caf/actor.hpp>
 
@@ -22,6 +23,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -90,6 +92,9 @@ class ClusterProcess : public std::enable_shared_from_this<ClusterProcess> {
   SpawnDataPath data_path_of(const std::string& owner);
   Result<caf::actor> start_holder(PartId part, bool replaces_lost);
   Result<caf::actor> start_trainer(Rank rank, std::uint32_t generation);
+  Result<caf::actor> make_trainer(Rank rank, TrainerOptions options);
+  std::optional<DeviceMemory> planned_memory() const;
+  DeviceMemory planned_memory_of_samplers() const;
   Result<LearnerHandle> start_learner(Rank rank, const LearnerOptions& options);
   template <class Owner>
   Result<std::shared_ptr<DeviceMeans>> means_of(Rank rank, const Owner& of_stream);
@@ -112,6 +117,7 @@ class ClusterProcess : public std::enable_shared_from_this<ClusterProcess> {
   std::shared_ptr<const gpu::DeviceData> device_data_;  ///< null: the host makes batches
   /// Of devices that make batches for ranks elsewhere; null: the host does.
   std::shared_ptr<const gpu::DeviceData> sampler_data_;
+  std::shared_ptr<gpu::Devices> sampler_devices_;  ///< Of sampler_data_
   const std::shared_ptr<const ClusterHooks> hooks_;
   const std::shared_ptr<HostContext> context_ = std::make_shared<HostContext>();
   std::uint64_t copied_bytes_ = 0;

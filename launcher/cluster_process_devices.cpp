@@ -2,6 +2,7 @@
 #include "gpu/run/devices.hpp"
 #include "launcher/cluster_process.hpp"
 #include "launcher/decide_device.hpp"
+#include "runtime/job/plan.hpp"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -63,6 +64,20 @@ Status ClusterProcess::open_devices() {
   return ok_status();
 }
 
+/// Of the devices of the ranks here, as `check` prints it; none: CPUs, or a user program, whose memory is not planned.
+std::optional<DeviceMemory> ClusterProcess::planned_memory() const {
+  if (!devices_ || hooks_->own_program) {
+    return std::nullopt;
+  }
+  return memory_of_devices(plan_->devices, plan_->job, *plan_->graph,
+                           make_plan(plan_->job, *plan_->graph), devices_.get());
+}
+
+DeviceMemory ClusterProcess::planned_memory_of_samplers() const {
+  return memory_of_samplers(plan_->sampler_devices, plan_->job, *plan_->graph,
+                            make_plan(plan_->job, *plan_->graph), sampler_devices_.get());
+}
+
 /// The same for ranks elsewhere. Batches have the same bits wherever they are made, so hosts need not agree.
 Status ClusterProcess::fill_sampler_devices() {
   const auto& ranks = plan().samples_for;
@@ -80,15 +95,15 @@ Status ClusterProcess::fill_sampler_devices() {
           fmt::format("{}: makes batches on {} ({})", plan().name, to_string(choice), here.text));
     }
   }
-  TROUPE_ASSIGN_OR_RETURN(auto devices, gpu::open_devices(choice, plan_->device_network));
-  if (!devices) {
+  TROUPE_ASSIGN_OR_RETURN(sampler_devices_, gpu::open_devices(choice, plan_->device_network));
+  if (!sampler_devices_) {
     return ok_status();
   }
   const auto options =
-      data_options(of, plan_->job, plan_->sample, *plan_->collect, *devices, ranks);
+      data_options(of, plan_->job, plan_->sample, *plan_->collect, *sampler_devices_, ranks);
   TROUPE_ASSIGN_OR_RETURN(
       sampler_data_,
-      gpu::DeviceData::create(std::move(devices), ranks, *plan_->graph, parts_here(), options));
+      gpu::DeviceData::create(sampler_devices_, ranks, *plan_->graph, parts_here(), options));
   if (const auto text = sampler_data_->text(); !text.empty() && hooks_->say) {
     hooks_->say(fmt::format("{}: {}", plan().name, text));
   }
@@ -133,9 +148,11 @@ Result<SpawnDataPath> ClusterProcess::device_path_of(Rank rank, const std::strin
   const auto arrays = hooks_->own_program ? gpu::ArraysThere::all : gpu::ArraysThere::model;
   TROUPE_ASSIGN_OR_RETURN(std::shared_ptr<gpu::DeviceBatches> batches,
                           device_data_->batches(rank, arrays));
-  return device_path(
-      owner, plan_->devices,
-      {.batches = std::move(batches), .collect = plan_->collect, .slots = device_data_->slots()});
+  return device_path(owner, plan_->devices,
+                     {.batches = std::move(batches),
+                      .collect = plan_->collect,
+                      .slots = device_data_->slots(),
+                      .memory = planned_memory()});
 }
 
 /// Of a rank elsewhere, whose process digests and trains on them.
@@ -146,7 +163,8 @@ Result<SpawnDataPath> ClusterProcess::sampler_device_path_of(Rank rank, const st
                      {.batches = std::move(batches),
                       .collect = context_->collect,
                       .digests = false,
-                      .slots = sampler_data_->slots()});
+                      .slots = sampler_data_->slots(),
+                      .memory = planned_memory_of_samplers()});
 }
 
 }  // namespace troupe

@@ -340,6 +340,18 @@ Status check_device_memory(const DeviceMemory& memory) {
                                     : "a smaller model"));
 }
 
+Error with_figures(const Error& error, const DeviceMemory& memory) {
+  if (error.code() != Errc::out_of_memory || error.what().find("\ntry: ") != std::string::npos) {
+    return error;
+  }
+  return {error.code(),
+          fmt::format("{}; planned for a device with {} rank{}: {}\ntry: a smaller "
+                      "sample.batch_size, sample.fanout{}{}, or fewer ranks per device",
+                      error.what(), memory.ranks, memory.ranks == 1 ? "" : "s", line_of(memory),
+                      memory.rows > 0 ? ", features.cache.device_budget" : "",
+                      memory.samplers ? "" : ", model.hidden")};
+}
+
 std::string line_of(const DeviceMemory& memory) {
   std::vector<std::string> words;
   for (const auto& [name, bytes] : items_of(memory)) {

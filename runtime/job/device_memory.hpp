@@ -73,6 +73,10 @@ std::vector<EdgeTypeId> types_with_edge_features(const Job& job, const GraphInfo
 /// \errors out_of_memory: with all figures
 Status check_device_memory(const DeviceMemory& memory);
 
+/// An error of an allocation of a device with all figures, and with what to try. Another error stays as it is, and
+/// so does one that has both.
+Error with_figures(const Error& error, const DeviceMemory& memory);
+
 /// One line, e.g. for errors.
 std::string line_of(const DeviceMemory& memory);
 /// As `check` prints it, with a line each.

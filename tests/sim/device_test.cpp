@@ -158,9 +158,25 @@ TEST_F(DeviceRun, EndsWithTheErrorOfADeviceWithoutMemory) {
   for (const char* const memory : {"1B", "64KiB", "1MiB"}) {
     for (const char* const layout : {"cluster.hosts=1", "cluster.hosts=2"}) {
       SCOPED_TRACE(fmt::format("{}, {}", memory, layout));
-      EXPECT_ERROR(run({layout, testing::whole_cora}, fmt::format("emulated:1,{}", memory)),
-                   Errc::out_of_memory, "emulated device: expected room for");
+      const auto ended = run({layout, testing::whole_cora}, fmt::format("emulated:1,{}", memory));
+      EXPECT_ERROR(ended, Errc::out_of_memory, "emulated device: expected room for");
+      EXPECT_ERROR(ended, Errc::out_of_memory, "parameters");
+      EXPECT_ERROR(ended, Errc::out_of_memory, "\ntry: a smaller ");
     }
+  }
+}
+
+/// Parameters, batches and activations, at the start and while it trains.
+TEST_F(DeviceRun, ErrorsOfADeviceWithoutMemoryHaveTheFiguresOfCheck) {
+  const testing::Settings settings = {"sample.on=host", "cluster.hosts=1",
+                                      "cluster.trainers_per_host=2"};
+  for (const char* const memory : {"10", "100", "400"}) {
+    const auto ended = run(settings, fmt::format("emulated:1,{}KiB", memory));
+    EXPECT_ERROR(ended, Errc::out_of_memory, "in use; planned for a device with 2 ranks: at most ");
+    EXPECT_ERROR(ended, Errc::out_of_memory, fmt::format(" of {}.0 KiB: copy of a batch ", memory));
+    EXPECT_ERROR(ended, Errc::out_of_memory,
+                 "\ntry: a smaller sample.batch_size, sample.fanout, model.hidden, or fewer ranks "
+                 "per device");
   }
 }
 
@@ -174,6 +190,15 @@ TEST_F(DeviceRun, OfADeviceThatTheHostChoosesIsOneOnTheCpuWithoutGpus) {
     expect_same_record(record, on_cpu);
   }
   EXPECT_ERROR(run({}, "auto:cuda"), Errc::failed_precondition, "devices of one kind");
+}
+
+/// Exact inference wants 31 MB here, half of the memory.
+TEST_F(DeviceRun, ExactInferenceLeavesRowsTheRoomThatCheckSays) {
+  const testing::Settings settings = {testing::whole_cora, "partition.parts=1", "cluster.hosts=1",
+                                      "cluster.trainers_per_host=2", "sample.batch_size=16"};
+  ASSERT_OK_AND_ASSIGN(const auto there, run(settings, "emulated:1,64MiB"));
+  EXPECT_GT(there.epochs.back().counters.rows_device, 0U);
+  EXPECT_EQ(there.epochs.back().counters.rows_pinned, 0U);
 }
 
 class DeviceRunHeterogeneous : public testing::HeterogeneousRun {};
@@ -192,15 +217,6 @@ TEST_F(DeviceRunHeterogeneous, BatchesOfDevicesHaveTheSameBits) {
             R"(sample.edge_data=["weights"])"},
            {"model.kind=hgt", "model.heads=2"},
            {"model.kind=rgat", "model.heads=2"},
-/// Exact inference wants 31 MB here, half of the memory.
-TEST_F(DeviceRun, ExactInferenceLeavesRowsTheRoomThatCheckSays) {
-  const testing::Settings settings = {testing::whole_cora, "partition.parts=1", "cluster.hosts=1",
-                                      "cluster.trainers_per_host=2", "sample.batch_size=16"};
-  ASSERT_OK_AND_ASSIGN(const auto there, run(settings, "emulated:1,64MiB"));
-  EXPECT_GT(there.epochs.back().counters.rows_device, 0U);
-  EXPECT_EQ(there.epochs.back().counters.rows_pinned, 0U);
-}
-
            {"model.kind=rgcn", "model.norm=batch"}}) {
     SCOPED_TRACE(way.front());
     testing::Settings settings = {"partition.parts=1", "train.epochs=2", "cluster.hosts=1",
