@@ -6,11 +6,15 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <iterator>
 #include <limits>
 #include <unordered_map>
 
 namespace troupe {
 namespace {
+
+constexpr const char* names_file = "names.txt";
+constexpr const char* relations_file = "relations.txt";
 
 /// Numbers in the order of their names.
 struct NumberedRows {
@@ -55,6 +59,14 @@ std::size_t cut_names(std::string_view line, std::span<std::string_view> fields)
   return count;
 }
 
+std::vector<FileInfo> names_files(const GraphInfo& graph) {
+  std::vector<FileInfo> found;
+  std::ranges::copy_if(graph.files, std::back_inserter(found), [](const FileInfo& file) {
+    return file.path == relations_file || file.path.ends_with("/" + std::string(names_file));
+  });
+  return found;
+}
+
 Status TripleNames::read_list(const std::filesystem::path& file, std::uint64_t count, List& list) {
   auto text = read_text_file(file, std::numeric_limits<std::uint64_t>::max());
   if (!text) {
@@ -80,8 +92,8 @@ Result<std::unique_ptr<const TripleNames>> TripleNames::read(const std::filesyst
                                                              std::uint64_t relations) {
   std::unique_ptr<TripleNames> names(new TripleNames);
   TROUPE_RETURN_IF_ERROR(
-      read_list(store / ("nodes-" + type.name) / "names.txt", type.count, names->entities_));
-  TROUPE_RETURN_IF_ERROR(read_list(store / "relations.txt", relations, names->relations_));
+      read_list(store / ("nodes-" + type.name) / names_file, type.count, names->entities_));
+  TROUPE_RETURN_IF_ERROR(read_list(store / relations_file, relations, names->relations_));
   return std::unique_ptr<const TripleNames>(std::move(names));
 }
 

@@ -22,6 +22,9 @@ std::size_t cut_names(std::string_view line, std::span<std::string_view> fields)
 /// Kind of the names in a column of a file.
 enum class NamedThing : std::uint8_t { entity, relation };
 
+/// Files among those of a store in which an import keeps names, in the order of the store's list.
+std::vector<FileInfo> names_files(const GraphInfo& graph);
+
 /// All names are in memory.
 /// Threads: any number at a time
 class TripleNames {

@@ -21,6 +21,8 @@ std::vector<PartId> parts_of_host(const Layout& layout, HostId host) {
 std::vector<FileInfo> store_files_of_host(const Layout& layout, HostId host, const GraphInfo& graph,
                                           const PartitionInfo& partition, bool all_lists) {
   auto files = graph.files;
+  // Names are text, which no process of a host reads.
+  std::erase_if(files, [](const FileInfo& file) { return file.path.ends_with(".txt"); });
   const auto parts = parts_of_host(layout, host);
   const bool samples = std::ranges::any_of(layout.processes, [host](const ProcessPlan& process) {
     return process.host == host && (!process.ranks.empty() || !process.samples_for.empty());

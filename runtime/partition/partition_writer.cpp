@@ -2,6 +2,7 @@
 
 #include "runtime/base/files.hpp"
 #include "runtime/base/staged_directory.hpp"
+#include "runtime/data/triple_names.hpp"
 #include "runtime/graph/graph_json.hpp"
 #include "runtime/graph/store_layout.hpp"
 #include "runtime/partition/end_writer.hpp"
@@ -9,9 +10,11 @@
 #include "runtime/partition/part_writer.hpp"
 
 #include <array>
+#include <filesystem>
 #include <optional>
 #include <span>
 #include <string>
+#include <system_error>
 #include <utility>
 
 namespace troupe {
@@ -133,6 +136,20 @@ class SplitWriter {
   PartArrays arrays_;
 };
 
+/// Copies names of the graph's entities and relations, which do not depend on the parts.
+Status copy_names(const GraphStore& graph, const std::filesystem::path& dir, GraphInfo& info) {
+  for (const auto& file : names_files(graph.info())) {
+    TROUPE_RETURN_IF_ERROR(make_folders(parent_directory(dir / file.path)));
+    std::error_code error;
+    std::filesystem::copy_file(graph.dir() / file.path, dir / file.path, error);
+    if (error) {
+      return file_error(graph.dir() / file.path, "cannot copy", error.value());
+    }
+    info.files.push_back(file);
+  }
+  return ok_status();
+}
+
 }  // namespace
 
 Result<PartitionInfo> write_partitioned_store(
@@ -156,6 +173,7 @@ Result<PartitionInfo> write_partitioned_store(
   TROUPE_RETURN_IF_ERROR(write_ends(graph, dir, written));
   auto info = graph.info();
   TROUPE_ASSIGN_OR_RETURN(info.files, SplitWriter(graph, relabelling, dir).write());
+  TROUPE_RETURN_IF_ERROR(copy_names(graph, dir, info));
   TROUPE_RETURN_IF_ERROR(write_new_text_file(dir / store_layout::graph_file, graph_to_json(info)));
   TROUPE_RETURN_IF_ERROR(
       write_new_text_file(dir / store_layout::partition_file, partition_to_json(written, info)));
