@@ -74,13 +74,15 @@ void add_links_to_predict(CLI::App& predict, CLI::Option& nodes, PredictArgument
                   "file of original ids, [n, 2], of triples [n, 3]: head, relation, tail")
       ->type_name("ROLE|FILE")
       ->excludes(&nodes);
-  predict
-      .add_option("--top", arguments.top,
-                  "the K nodes that score highest as destinations of each of the --nodes; of a "
-                  "knowledge graph the K entities that complete each triple of --links best, whose "
-                  "files are then [n, 2]: head, relation")
-      ->check(CLI::Range(1U, 1'000'000U))
-      ->type_name("K");
+  auto* top =
+      predict
+          .add_option(
+              "--top", arguments.top,
+              "the K nodes that score highest as destinations of each of the --nodes; of a "
+              "knowledge graph the K entities that complete each triple of --links best, whose "
+              "files are then [n, 2]: head, relation")
+          ->check(CLI::Range(1U, 1'000'000U))
+          ->type_name("K");
   predict.add_flag(
       "--names", arguments.names,
       "names of entities and relations in place of numbers in the file of --links, and in "
@@ -89,12 +91,14 @@ void add_links_to_predict(CLI::App& predict, CLI::Option& nodes, PredictArgument
       .add_option("--complete", arguments.complete,
                   "end of triples that --top finds; with head files are relation, tail")
       ->check(CLI::IsMember({"tail", "head"}))
+      ->needs(top)
       ->type_name("END")
       ->capture_default_str();
   predict
       .add_option("--leave-out", arguments.leave_out,
                   "links that --top does not name: train, val, test, or none")
       ->check(CLI::IsMember({"train", "val", "test", "none"}))
+      ->needs(top)
       ->type_name("ROLE")
       ->capture_default_str();
   predict
@@ -130,10 +134,14 @@ void add_predict(CLI::App& app, PredictArguments& arguments, std::optional<ExitC
   predict->add_option("--out", arguments.out, "folder to write to; OUTPUT/predict if not given")
       ->type_name("DIR");
   predict->footer(
-      "Writes predictions.npy and node_ids.npy or links.npy (docs/outputs.md).\n"
+      "Writes predictions.npy and node_ids.npy or links.npy; with --top also partners.npy, and\n"
+      "queries.npy in the place of links.npy; with --names triples.tsv (docs/outputs.md).\n"
       "Example: troupe predict examples/quickstart.json --model "
       "runs/quickstart/model.safetensors --nodes test");
-  predict->callback([&] { result = predict_command(arguments); });
+  predict->callback([&arguments, &result, nodes] {
+    arguments.nodes_given = nodes->count() > 0;
+    result = predict_command(arguments);
+  });
 }
 
 void add_batches(CLI::App& app, BatchesArguments& arguments, std::optional<ExitCode>& result) {
@@ -357,6 +365,21 @@ void add_commands(CLI::App& app, CommandLine& line, std::optional<ExitCode>& res
   simulate->callback([&] { result = simulate_command(line.simulate); });
 }
 
+/// Refuses negative numbers where an option takes none: its reader would take them as huge ones.
+void refuse_negative(CLI::App& app) {
+  for (auto* option : app.get_options()) {
+    if (option->get_type_name().starts_with("UINT")) {
+      option->check([](const std::string& text) {
+        return text.starts_with('-') ? fmt::format("expected a number from 0 on, found {}", text)
+                                     : std::string();
+      });
+    }
+  }
+  for (auto* command : app.get_subcommands([](CLI::App*) { return true; })) {
+    refuse_negative(*command);
+  }
+}
+
 /// Takes what follows "--" after `run`, `submit`, `copy` or `join` as the user's program.
 /// \returns the number of arguments before it
 int split_program(int argc, char** argv, CommandLine& line) {
@@ -394,6 +417,7 @@ int run_command_line(int argc, char** argv) {
   add_process(app, "member", line.process, line.process_number, result,
               [](const ProcessArguments& arguments) { return run_member(arguments); });
   add_process(app, "agent", line.process, line.process_number, result, run_agent);
+  refuse_negative(app);
   const int own_words = split_program(argc, argv, line);
   try {
     app.parse(own_words, argv);

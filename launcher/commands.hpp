@@ -66,6 +66,7 @@ struct PredictArguments {
   JobArguments job;
   std::filesystem::path model;                ///< as a run leaves it: model.safetensors
   std::vector<std::string> nodes = {"test"};  ///< roles, "all", or files (node_request.hpp)
+  bool nodes_given = false;                   ///< `nodes` are not the default
   std::string node_type;                      ///< Name of their node type; empty: that of the seeds
   std::string links = {};  ///< role or file of pairs (pair_outputs.hpp), in the place of nodes
   /// Partners of each node that a model of links scores highest, or entities that complete each of the triples of

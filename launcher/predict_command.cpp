@@ -1,6 +1,7 @@
 #include "launcher/commands.hpp"
 #include "launcher/early_checks.hpp"
 #include "launcher/end_at_signal.hpp"
+#include "launcher/predict_request.hpp"
 #include "launcher/predict_rows.hpp"
 #include "launcher/prepare_run.hpp"
 #include "launcher/print_error.hpp"
@@ -10,6 +11,7 @@
 #include "runtime/job/embedding_rules.hpp"
 #include "runtime/nn/catalog.hpp"
 #include "runtime/nn/number_losses.hpp"
+#include "runtime/run/output_folder.hpp"
 #include "runtime/run/outputs.hpp"
 
 #include <algorithm>
@@ -36,37 +38,6 @@ Result<NodeTypeId> named_type(const Job& job, const std::string& name,
   }
   return Error(Errc::invalid_argument, fmt::format("--node-type: expected {}, found \"{}\"; {}",
                                                    fmt::join(names, " or "), name, others));
-}
-
-/// Rows that no layer has made: what models without layers compare, or with --learned the learned columns alone.
-/// \param job  fitted to its graph or not: only then those of triples have 0 layers
-bool wants_input_rows(const Job& job, const PredictArguments& arguments) {
-  return arguments.learned || job.model.layers == 0 || job.task.knowledge();
-}
-
-Status check_input_rows(const Job& job, const PredictArguments& arguments) {
-  if (arguments.embeddings) {
-    return Error(Errc::invalid_argument,
-                 arguments.learned
-                     ? "--embeddings: expected none with --learned, found both"
-                     : "--embeddings: expected a model of 2 layers or more, found none\ntry: "
-                       "without it the rows are written that the model compares");
-  }
-  if (arguments.learned && job.embedding.empty()) {
-    return Error(Errc::invalid_argument,
-                 "--learned: expected a job with \"embedding\", found none");
-  }
-  return ok_status();
-}
-
-Status check_embeddings(const Job& job, bool wanted) {
-  if (wanted && job.model.layers < 2) {
-    return Error(Errc::invalid_argument,
-                 fmt::format("--embeddings: expected a model of 2 layers or more, whose last one "
-                             "has inputs of its own, found {}",
-                             job.model.layers));
-  }
-  return ok_status();
 }
 
 /// Node type whose rows are wanted: the seeds' own, or for embeddings any that the last layer reads.
@@ -111,9 +82,8 @@ Result<NodeTypeId> type_of_input_rows(const PreparedRun& run, const PredictArgum
 Status write_input_rows(const PreparedRun& run, const PredictArguments& arguments, const Say& say) {
   const EndAtSignal end_at_signal;
   const auto& job = run.job;
-  TROUPE_RETURN_IF_ERROR(check_input_rows(job, arguments));
   RunSetup setup;
-  TROUPE_RETURN_IF_ERROR(read_setup(job, arguments.model, setup));
+  TROUPE_RETURN_IF_ERROR(read_setup(run, arguments.model, setup));
   TROUPE_ASSIGN_OR_RETURN(const auto type, type_of_input_rows(run, arguments));
   TROUPE_ASSIGN_OR_RETURN(const auto nodes, nodes_of(run, arguments, type, say));
   const auto columns = arguments.learned ? InputColumns::learned : InputColumns::all;
@@ -129,10 +99,8 @@ Status write_input_rows(const PreparedRun& run, const PredictArguments& argument
 
 Status predict(const PreparedRun& run, const PredictArguments& arguments, const Say& say) {
   const auto& job = run.job;
-  TROUPE_RETURN_IF_ERROR(check_exact(job));
-  TROUPE_RETURN_IF_ERROR(check_embeddings(job, arguments.embeddings));
   RunSetup setup;
-  TROUPE_RETURN_IF_ERROR(read_setup(job, arguments.model, setup));
+  TROUPE_RETURN_IF_ERROR(read_setup(run, arguments.model, setup));
   TROUPE_ASSIGN_OR_RETURN(const auto type, node_type_of(job, arguments));
   TROUPE_ASSIGN_OR_RETURN(auto found, nodes_of(run, arguments, type, say));
   const auto nodes = std::make_shared<const SeedList>(std::move(found));
@@ -159,21 +127,9 @@ Result<std::shared_ptr<const TripleNames>> read_names(const PreparedRun& run,
   return names_of(run, arguments);
 }
 
-}  // namespace
-
-ExitCode predict_command(const PredictArguments& arguments) {
-  const Say say = say_line;
-  if (const auto there = check_readable("--model", arguments.model); !there) {
-    return print_error(there.error());
-  }
-  const auto job = read_job_or_print(arguments.job);
-  if (!job) {
-    return ExitCode::usage;
-  }
-  if (job->cluster.launch == "local") {  // where it computes the same bits
-    say("predict: computes in one process, with the parts and threads of the job");
-  }
-  const bool infers = !wants_input_rows(*job, arguments);
+/// From the data on. \param asked  the job before it is fitted to them
+ExitCode predict_into_folder(const Job& asked, const PredictArguments& arguments, const Say& say) {
+  const bool infers = !wants_input_rows(asked, arguments);
   std::optional<PreparedRun> run;
   const auto code =
       infers ? prepare_with_hosts(arguments.job, say, run) : prepare_run(arguments.job, say, run);
@@ -195,6 +151,34 @@ ExitCode predict_command(const PredictArguments& arguments) {
                     : infers                   ? predict(*run, arguments, say)
                                                : write_input_rows(*run, arguments, say);
   return done ? ExitCode::done : print_error(done.error());
+}
+
+}  // namespace
+
+ExitCode predict_command(const PredictArguments& arguments) {
+  const Say say = say_line;
+  if (const auto there = check_readable("--model", arguments.model); !there) {
+    return print_error(there.error());
+  }
+  const auto job = read_job_or_print(arguments.job);
+  if (!job) {
+    return ExitCode::usage;
+  }
+  if (job->cluster.launch == "local") {  // where it computes the same bits
+    say("predict: computes in one process, with the parts and threads of the job");
+  }
+  if (const auto can = check_request(*job, arguments); !can) {
+    return print_error(can.error());
+  }
+  auto folder = OutputClaim::take_for_predictions(folder_of_predictions(*job, arguments));
+  if (!folder) {
+    return print_error(folder.error());
+  }
+  const auto code = predict_into_folder(*job, arguments, say);
+  if (code != ExitCode::done) {
+    std::move(*folder).remove_if_empty();
+  }
+  return code;
 }
 
 }  // namespace troupe

@@ -63,11 +63,10 @@ const char* name_of_outputs(const Job& job) {
 Status predict_links(const PreparedRun& run, const PredictArguments& arguments,
                      const TripleNames* names, const SayLine& say) {
   const auto& job = run.job;
-  TROUPE_RETURN_IF_ERROR(check_compared(run, arguments, "--links"));
   TROUPE_ASSIGN_OR_RETURN(const auto pairs,
                           asked_pairs(run.store, job, arguments.links, arguments.edge_type, names));
   RunSetup setup;
-  TROUPE_RETURN_IF_ERROR(read_setup(job, arguments.model, setup));
+  TROUPE_RETURN_IF_ERROR(read_setup(run, arguments.model, setup));
   TROUPE_ASSIGN_OR_RETURN(const auto sides, sides_of(run, setup, pairs));
   const EndAtSignal end_at_signal;
   TROUPE_ASSIGN_OR_RETURN(const auto network, nn::make_network(job.model));

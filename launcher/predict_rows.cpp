@@ -64,25 +64,33 @@ Result<std::shared_ptr<const TableSource>> rows_of(const SavedModel& model,
   return tables;
 }
 
+/// Rows belong to numbers of nodes, which another store may give to other nodes.
+Status check_same_nodes(const SavedModel& model, const std::filesystem::path& file,
+                        const PreparedRun& run) {
+  const auto written = model.metadata.find(learned_nodes_key);
+  TROUPE_ASSIGN_OR_RETURN(const auto nodes, numbered_nodes(run.job, run.store));
+  if (written == model.metadata.end() || nodes.empty() || written->second == nodes) {
+    return ok_status();
+  }
+  return Error(Errc::failed_precondition,
+               fmt::format("{}: expected learned rows of the nodes of {} ({}), found those of "
+                           "another store ({}), where nodes may have other numbers\ntry: the store "
+                           "of the run that made the model, or the model of a run on this store",
+                           file.string(), run.job.dataset.path.string(), nodes,
+                           written->second.substr(0, 80)));
+}
+
 }  // namespace
 
-Status read_setup(const Job& job, const std::filesystem::path& file, RunSetup& setup) {
+Status read_setup(const PreparedRun& run, const std::filesystem::path& file, RunSetup& setup) {
+  const auto& job = run.job;
   TROUPE_ASSIGN_OR_RETURN(const auto model, nn::make_network(job.model));
-  TROUPE_ASSIGN_OR_RETURN(auto saved, read_model(file, model->layout(), model_metadata(job.model)));
+  TROUPE_ASSIGN_OR_RETURN(auto saved, read_model(file, model->layout(), metadata_of_model(job)));
   if (!job.embedding.empty()) {
+    TROUPE_RETURN_IF_ERROR(check_same_nodes(saved, file, run));
     TROUPE_ASSIGN_OR_RETURN(setup.tables, rows_of(saved, file));
   }
   setup.parameters = std::move(saved.parameters);
-  return ok_status();
-}
-
-Status check_exact(const Job& job) {
-  if (job.sample.time.given()) {
-    return Error(
-        Errc::unimplemented,
-        "predict: expected a job without sample.time, found one: exact inference reads edges "
-        "of all times\ntry: predictions.npy of the run, which has the test seeds");
-  }
   return ok_status();
 }
 
@@ -157,7 +165,8 @@ Status check_answers(const Job& job, const PartitionedStore& store, const Infere
         return Error(
             Errc::invalid_argument,
             fmt::format("outputs of {}: expected at most {} in one answer, found {} in "
-                        "{} columns\ntry: fewer nodes at a time, by --nodes with files",
+                        "{} columns\ntry: more parts or hosts, so that each process has fewer "
+                        "nodes, or without --top fewer nodes at a time, by --nodes with files",
                         layout.name_of(process), bytes_text(most), bytes_text(wanted), cols));
       }
     }
@@ -182,13 +191,23 @@ Result<RunResult> infer(const PreparedRun& run, RunSetup setup, InferenceTask ta
 
 Result<SeedList> nodes_of(const PreparedRun& run, const PredictArguments& arguments,
                           NodeTypeId type, const SayLine& say) {
-  TROUPE_ASSIGN_OR_RETURN(auto found, find_nodes(run.store, {.sources = arguments.nodes,
-                                                             .split = run.job.dataset.split,
-                                                             .node_type = type}));
-  if (found.repeats > 0) {
-    say(fmt::format("{} of the ids were given before and are written once", found.repeats));
+  auto found = find_nodes(
+      run.store, {.sources = arguments.nodes, .split = run.job.dataset.split, .node_type = type});
+  if (!found && !arguments.nodes_given) {
+    const auto what = found.error().what();
+    return Error(
+        found.error().code(),
+        fmt::format("{}\n--nodes is not given, and by default test\ntry: --nodes all{}",
+                    what.substr(0, what.find("\ntry:")),
+                    run.job.task.links() && arguments.top == 0 ? ", or --links test" : ""));
   }
-  return std::move(found.nodes);
+  if (!found) {
+    return found.error();
+  }
+  if (found->repeats > 0) {
+    say(fmt::format("{} of the ids were given before and are written once", found->repeats));
+  }
+  return std::move(found->nodes);
 }
 
 Result<std::vector<std::shared_ptr<const Matrix>>> compared_rows(const PreparedRun& run,
@@ -214,17 +233,6 @@ Result<std::vector<std::shared_ptr<const Matrix>>> compared_rows(const PreparedR
   return all;
 }
 
-Status check_compared(const PreparedRun& run, const PredictArguments& arguments,
-                      const char* option) {
-  if (arguments.embeddings || arguments.learned || !arguments.node_type.empty()) {
-    return Error(Errc::invalid_argument,
-                 fmt::format("{}: expected none of --embeddings, --learned and --node-type, which "
-                             "are of rows of nodes",
-                             option));
-  }
-  return run.job.model.layers == 0 ? ok_status() : check_exact(run.job);
-}
-
 Result<std::shared_ptr<const TripleNames>> names_of(const PreparedRun& run,
                                                     const PredictArguments& arguments) {
   std::shared_ptr<const TripleNames> names;
@@ -232,16 +240,20 @@ Result<std::shared_ptr<const TripleNames>> names_of(const PreparedRun& run,
     return names;
   }
   const auto& job = run.job;
-  if (!job.task.knowledge() || arguments.links.empty()) {
-    return Error(Errc::invalid_argument,
-                 fmt::format("--names: expected --links and task.kind \"knowledge\", found {}",
-                             arguments.links.empty() ? "no --links" : job.task.kind));
-  }
   const auto& graph = run.store.info();
   TROUPE_ASSIGN_OR_RETURN(const auto type, learned_type(graph, job, {}, "--names"));
-  TROUPE_ASSIGN_OR_RETURN(
-      names, TripleNames::read(job.dataset.path, graph.node_types[raw(type.ends.source)],
-                               training_links(job, graph)->relations));
+  const auto& store = job.dataset.path;
+  auto found = TripleNames::read(store, graph.node_types[raw(type.ends.source)],
+                                 training_links(job, graph)->relations);
+  if (!found && store_kind(store) == StoreKind::partitioned && names_files(graph).empty()) {
+    return Error(
+        Errc::not_found,
+        fmt::format("--names: expected a store with the names of its import, found none in "
+                    "{}, which an older program has partitioned\ntry: partition the "
+                    "imported store again, or name that one in dataset.path",
+                    store.string()));
+  }
+  TROUPE_ASSIGN_OR_RETURN(names, std::move(found));
   return names;
 }
 

@@ -19,11 +19,9 @@
 namespace troupe {
 
 /// Parameters of a saved model, and its learned rows, which lie beside it.
-/// \errors as read_model(); invalid_argument, not_found, data_corruption: the files of learned rows
-Status read_setup(const Job& job, const std::filesystem::path& file, RunSetup& setup);
-
-/// \errors unimplemented: a job whose model is not inferred exactly
-Status check_exact(const Job& job);
+/// \errors as read_model(); invalid_argument, not_found, data_corruption: the files of learned rows;
+///   failed_precondition: these are of other nodes than the store's
+Status read_setup(const PreparedRun& run, const std::filesystem::path& file, RunSetup& setup);
 
 enum class InputColumns : std::uint8_t { all, learned };
 /// Rows as the model reads them, features before learned columns. \errors as input_rows()
@@ -53,10 +51,6 @@ Result<SeedList> nodes_of(const PreparedRun& run, const PredictArguments& argume
 Result<std::vector<std::shared_ptr<const Matrix>>> compared_rows(const PreparedRun& run,
                                                                  const RunSetup& setup,
                                                                  std::vector<SeedList> lists);
-/// \errors invalid_argument: options that are of nodes alone; those of check_exact()
-Status check_compared(const PreparedRun& run, const PredictArguments& arguments,
-                      const char* option);
-
 /// Writes what the decoder makes of pairs of nodes: `troupe predict --links`.
 /// \param names  of names_of()
 Status predict_links(const PreparedRun& run, const PredictArguments& arguments,

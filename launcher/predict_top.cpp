@@ -2,9 +2,11 @@
 #include "launcher/end_at_signal.hpp"
 #include "launcher/predict_rows.hpp"
 #include "runtime/base/executor.hpp"
+#include "runtime/base/free_memory.hpp"
 #include "runtime/nn/catalog.hpp"
 #include "runtime/nn/knowledge/known_answers.hpp"
 #include "runtime/nn/knowledge/placed_rows.hpp"
+#include "runtime/run/edges_as_links.hpp"
 #include "runtime/run/node_request.hpp"
 #include "runtime/run/outputs.hpp"
 #include "runtime/run/pair_outputs.hpp"
@@ -20,37 +22,77 @@
 namespace troupe {
 namespace {
 
-Status check_links(const Job& job, const PredictArguments& arguments) {
-  if (!arguments.links.empty() || arguments.complete == "head") {
-    return Error(Errc::invalid_argument,
-                 fmt::format("--top: expected --nodes with task.kind \"{}\", found {}, which "
-                             "\"knowledge\" takes",
-                             job.task.kind, arguments.links.empty() ? "--complete" : "--links"));
+/// Edge types whose links are of the pairs that are asked for.
+class AskedLinks {
+ public:
+  AskedLinks(const PreparedRun& run, const AskedType& type)
+      : graph_(run.store.info()), type_(type) {
+    const auto* train = training_links(run.job, graph_);
+    on_walks_ = train != nullptr && train->pairs_of;
   }
-  if (job.task.links() && job.model.decoder.outputs > 1) {
-    return Error(Errc::invalid_argument,
-                 fmt::format("--top: expected a decoder with one score, found {} classes",
-                             job.model.decoder.outputs));
+  /// Pairs on walks are of node types, whichever edges join them.
+  bool have(EdgeTypeId type) const {
+    const auto& ends = graph_.edge_types[raw(type)];
+    return on_walks_
+               ? ends.source == type_.ends.source && ends.destination == type_.ends.destination
+               : type == type_.edge_type;
   }
-  return ok_status();
+
+ private:
+  const GraphInfo& graph_;
+  const AskedType& type_;
+  bool on_walks_ = false;
+};
+
+/// The links of a role; of jobs that learn pairs on walks those to train of the data's own split, or else all edges.
+Result<LinkList> known_links(const PreparedRun& run, const std::string& role, const AskedType& type,
+                             const AskedLinks& asked) {
+  const auto& split = run.job.dataset.split;
+  auto links = run.store.links(split, role);
+  if (!links || !links->pairs_of()) {
+    return links;
+  }
+  TROUPE_ASSIGN_OR_RETURN(const auto as_imported,
+                          PartitionedStore::open(run.store.dir(), {.verify = Verify::sizes}));
+  links = as_imported.links(split, role);
+  if (!links && links.error().code() == Errc::not_found && asked.have(type.edge_type)) {
+    return edges_as_links(as_imported, std::vector{type.edge_type});
+  }
+  if (links) {
+    const auto& types = as_imported.info().find_split(split)->links.at(role).edge_types;
+    return types.empty() ? std::move(links) : links_in_groups(*links, types);
+  }
+  return links;
 }
 
-/// Adds the links of an edge type, with their relations where they have such, of the roles that are left out.
-Status add_known(const PreparedRun& run, const PredictArguments& arguments, EdgeTypeId edge_type,
-                 nn::KnownAnswers& known) {
+/// Adds links of the roles that are left out, with their relations where they have such.
+Status add_known(const PreparedRun& run, const PredictArguments& arguments, const AskedType& type,
+                 const SayLine& say, nn::KnownAnswers& known) {
   const bool triples = run.job.task.knowledge();
+  const AskedLinks asked(run, type);
   for (const auto& role : arguments.leave_out) {
-    const auto links = run.store.links(run.job.dataset.split, role);
+    if (role == "none") {
+      continue;
+    }
+    const auto links = known_links(run, role, type, asked);
     if (!links && links.error().code() != Errc::not_found) {
       return links.error();
     }
-    for (std::uint64_t i = 0; links && !links->pairs_of() && i < links->size(); ++i) {
-      if (links->edge_type_at(i) == edge_type) {
+    std::uint64_t added = 0;
+    for (std::uint64_t i = 0; links && i < links->size(); ++i) {
+      if (asked.have(links->edge_type_at(i))) {
         const auto link = links->at(i);
         known.add(raw(link.original_source),
                   triples ? static_cast<std::uint32_t>(links->labels()[i]) : 0,
                   raw(link.original_destination));
+        ++added;
       }
+    }
+    if (added == 0) {
+      say(
+          fmt::format("--leave-out {}: the split \"{}\" has no links of these types in that role, "
+                      "so none are left out",
+                      role, run.job.dataset.split));
     }
   }
   return ok_status();
@@ -59,7 +101,7 @@ Status add_known(const PreparedRun& run, const PredictArguments& arguments, Edge
 /// Known links of the edge type, and each node itself where both ends are of one type.
 Result<nn::KnownRows> left_out_of(const PreparedRun& run, const PredictArguments& arguments,
                                   const AskedType& type, const SeedList& sources,
-                                  std::uint64_t destinations) {
+                                  std::uint64_t destinations, const SayLine& say) {
   nn::KnownAnswers known;  // by original ids
   std::vector<nn::TripleQuery> queries;
   for (const auto id : sources.original) {
@@ -68,20 +110,21 @@ Result<nn::KnownRows> left_out_of(const PreparedRun& run, const PredictArguments
       known.add(raw(id), 0, raw(id));
     }
   }
-  TROUPE_RETURN_IF_ERROR(add_known(run, arguments, type.edge_type, known));
+  TROUPE_RETURN_IF_ERROR(add_known(run, arguments, type, say, known));
   known.finish();
   return known.rows_among(queries, 0, destinations);
 }
 
 /// Known triples.
 Result<nn::KnownRows> left_out_of(const PreparedRun& run, const PredictArguments& arguments,
-                                  const AskedCompletions& asked, std::uint64_t entities) {
+                                  const AskedCompletions& asked, std::uint64_t entities,
+                                  const SayLine& say) {
   nn::KnownAnswers known;  // by original ids
   std::vector<nn::TripleQuery> queries;
   for (std::size_t i = 0; i < asked.known.size(); ++i) {
     queries.push_back({asked.known[i], asked.relations[i], asked.replaced});
   }
-  TROUPE_RETURN_IF_ERROR(add_known(run, arguments, asked.type.edge_type, known));
+  TROUPE_RETURN_IF_ERROR(add_known(run, arguments, asked.type, say, known));
   known.finish();
   return known.rows_among(queries, 0, entities);
 }
@@ -140,18 +183,14 @@ Status predict_top_entities(const PreparedRun& run, const PredictArguments& argu
                             const TripleNames* names, const SayLine& say) {
   const auto& job = run.job;
   const auto& graph = run.store.info();
-  if (arguments.links.empty()) {
-    return Error(Errc::invalid_argument,
-                 "--top: expected --links with \"knowledge\": the triples whose one end is asked "
-                 "for\ntry: --links test, or a file of heads and relations");
-  }
   const auto replaced = arguments.complete == "head" ? ReplacedEnd::head : ReplacedEnd::tail;
   TROUPE_ASSIGN_OR_RETURN(const auto asked,
                           asked_completions(run.store, job, arguments.links, replaced, names));
   const auto& type = graph.node_types[raw(asked.type.ends.source)];
   TROUPE_RETURN_IF_ERROR(check_count(type));
+  TROUPE_RETURN_IF_ERROR(check_top_fits(asked.known.size(), arguments.top, free_memory_bytes()));
   RunSetup setup;
-  TROUPE_RETURN_IF_ERROR(read_setup(job, arguments.model, setup));
+  TROUPE_RETURN_IF_ERROR(read_setup(run, arguments.model, setup));
   TROUPE_ASSIGN_OR_RETURN(const auto all, all_nodes(run, asked.type.ends.source));
   TROUPE_ASSIGN_OR_RETURN(const auto rows, compared_rows(run, setup, {all}));
   const auto& entities = rows.front();
@@ -159,7 +198,7 @@ Status predict_top_entities(const PreparedRun& run, const PredictArguments& argu
   const std::vector<std::uint32_t> known(asked.known.begin(), asked.known.end());
   TROUPE_ASSIGN_OR_RETURN(const auto network, nn::make_network(job.model));
   TROUPE_ASSIGN_OR_RETURN(const auto left_out,
-                          left_out_of(run, arguments, asked, entities->rows()));
+                          left_out_of(run, arguments, asked, entities->rows(), say));
   ComputePool pool(compute_threads(job.cluster));
   const auto top = top_entities(pool, *network, setup.parameters, job.task.completes.score,
                                 {.replaced = replaced,
@@ -187,17 +226,17 @@ Status predict_top(const PreparedRun& run, const PredictArguments& arguments,
   const auto& job = run.job;
   const auto& graph = run.store.info();
   TROUPE_ASSIGN_OR_RETURN(const auto type, learned_type(graph, job, arguments.edge_type, "--top"));
-  TROUPE_RETURN_IF_ERROR(check_compared(run, arguments, "--top"));
   if (job.task.knowledge()) {
     return predict_top_entities(run, arguments, names, say);
   }
-  TROUPE_RETURN_IF_ERROR(check_links(job, arguments));
   const auto& types = type.ends;
   const auto& destination = graph.node_types[raw(types.destination)];
   TROUPE_RETURN_IF_ERROR(check_count(destination));
   TROUPE_ASSIGN_OR_RETURN(const auto sources, nodes_of(run, arguments, types.source, say));
+  TROUPE_RETURN_IF_ERROR(
+      check_top_fits(sources.original.size(), arguments.top, free_memory_bytes()));
   RunSetup setup;
-  TROUPE_RETURN_IF_ERROR(read_setup(job, arguments.model, setup));
+  TROUPE_RETURN_IF_ERROR(read_setup(run, arguments.model, setup));
   TROUPE_ASSIGN_OR_RETURN(const auto all, all_nodes(run, types.destination));
   const bool one_type = types.source == types.destination;
   TROUPE_ASSIGN_OR_RETURN(
@@ -210,7 +249,7 @@ Status predict_top(const PreparedRun& run, const PredictArguments& arguments,
   const EndAtSignal end_at_signal;
   TROUPE_ASSIGN_OR_RETURN(const auto network, nn::make_network(job.model));
   TROUPE_ASSIGN_OR_RETURN(const auto left_out,
-                          left_out_of(run, arguments, type, sources, destinations->rows()));
+                          left_out_of(run, arguments, type, sources, destinations->rows(), say));
   ComputePool pool(compute_threads(job.cluster));
   const auto top = top_partners(pool, *network, setup.parameters,
                                 {.edge_type = type.edge_type,

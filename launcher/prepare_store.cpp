@@ -5,6 +5,7 @@
 #include "runtime/base/executor.hpp"
 #include "runtime/base/files.hpp"
 #include "runtime/data/npy_import.hpp"
+#include "runtime/data/triple_names.hpp"
 #include "runtime/graph/store_layout.hpp"
 #include "runtime/job/columns.hpp"
 #include "runtime/job/fanout.hpp"
@@ -252,6 +253,30 @@ Result<std::string> dataset_digest(const Job& job) {
   both.add_array(std::span<const char>(store));
   both.add_array(std::span<const char>(seeds));
   return to_string(both.digest());
+}
+
+Result<std::string> numbered_nodes(const Job& job, const PartitionedStore& store) {
+  auto names = names_files(store.info());
+  fs::path graph;
+  if (names.empty() && store_kind(job.dataset.path) != StoreKind::partitioned) {
+    // What an older program has partitioned has no names.
+    TROUPE_ASSIGN_OR_RETURN(graph, graph_store_path(job, [](const std::string&) {}));
+    TROUPE_ASSIGN_OR_RETURN(const auto info, read_graph_info(graph));
+    names = names_files(info);
+  }
+  if (!names.empty()) {
+    DigestBuilder digest;
+    for (const auto& file : names) {
+      digest.add_array(std::span<const char>(file.path));
+      digest.add_array(std::span<const char>(file.checksum));
+    }
+    return fmt::format("names {}", to_string(digest.digest()));
+  }
+  if (graph.empty()) {
+    return std::string();
+  }
+  TROUPE_ASSIGN_OR_RETURN(const auto checksum, graph_checksum(graph));
+  return fmt::format("store {}", checksum);
 }
 
 Result<BorrowedJob> borrow_data(const Job& job, const fs::path& scratch) {

@@ -25,6 +25,12 @@ Result<PartitionedStore> prepare_store(const Job& job, const Say& say);
 /// \errors not_found, failed_precondition: the store, or the input it was imported from, is gone
 Result<std::string> dataset_digest(const Job& job);
 
+/// Text that identifies which node has which original id: by the names that an import has numbered, or where it has none
+/// by the graph store as a whole. Empty: not known, as of a partitioned `dataset.path` without names.
+/// \param store  of prepare_store()
+/// \errors as dataset_digest()
+Result<std::string> numbered_nodes(const Job& job, const PartitionedStore& store);
+
 /// The same job for a command that leaves OUTPUT as it is: what is there already is used, what is missing
 /// goes to `scratch`.
 struct BorrowedJob {

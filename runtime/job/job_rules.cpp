@@ -93,7 +93,9 @@ void check_labels(const Job& job, const NodeTypeInfo& type, ProblemList& problem
   const std::string labels = label_text(type);
   if (!type.labels.has_value() || type.labels->classes == 0) {
     problems.add(
-        {"/dataset/path", fmt::format("labels of \"{}\" nodes", type.name), "none", no_hint});
+        {"/dataset/path", fmt::format("labels of \"{}\" nodes", type.name), "none",
+         "import the data with labels; `troupe predict` needs the number of classes of them alone: "
+         "-1 does for all nodes but one of the last class"});
     return;
   }
   if (type.labels->has_columns()) {
@@ -157,7 +159,12 @@ JobProblem missing_split(const Job& job, const GraphInfo& graph) {
     list += (list.empty() ? "" : " | ") + quoted(split.name);
   }
   const Nearest best = nearest(job.dataset.split, names);
-  return {"/dataset/split", names.empty() ? "data with a split" : list, quoted(job.dataset.split),
+  if (names.empty()) {
+    return {"/dataset/split", "data with a split", "none",
+            "import the data with ids of seeds; `troupe predict` needs a split, too: one of a few "
+            "nodes does"};
+  }
+  return {"/dataset/split", list, quoted(job.dataset.split),
           best.close ? fmt::format("did you mean \"{}\"?", best.word) : ""};
 }
 

@@ -83,7 +83,7 @@ Result<Ids> ids_of(const PartitionedStore& store, const NodeRequest& request,
       const auto& types = store.info().node_types;
       return Error(
           Errc::invalid_argument,
-          fmt::format("nodes: expected nodes of type \"{}\", found the role \"{}\" of type "
+          fmt::format("--nodes: expected nodes of type \"{}\", found the role \"{}\" of type "
                       "\"{}\"\ntry: all, or a file of original ids",
                       types[raw(request.node_type)].name, source,
                       types[raw(seeds.node_type)].name));
@@ -95,13 +95,7 @@ Result<Ids> ids_of(const PartitionedStore& store, const NodeRequest& request,
     std::ranges::generate(ids, [next = std::uint64_t{0}]() mutable { return OriginalId{next++}; });
     return ids;
   }
-  const auto extension = fs::path(source).extension();
-  if (extension != ".npy" && extension != ".txt") {
-    return Error(Errc::invalid_argument,
-                 fmt::format("nodes: expected train, val, test, all, or a file that ends in .npy "
-                             "or .txt, found \"{}\"",
-                             source));
-  }
+  TROUPE_RETURN_IF_ERROR(check_source(source));
   return read_node_ids(source, nodes);
 }
 
@@ -175,6 +169,17 @@ bool is_role(const std::string& source) {
   return source == "train" || source == "val" || source == "test";
 }
 
+Status check_source(const std::string& source) {
+  const auto extension = fs::path(source).extension();
+  if (is_role(source) || source == "all" || extension == ".npy" || extension == ".txt") {
+    return ok_status();
+  }
+  return Error(Errc::invalid_argument,
+               fmt::format("--nodes: expected train, val, test, all, or a file that ends in .npy "
+                           "or .txt, found \"{}\"",
+                           source));
+}
+
 Result<Ids> read_node_ids(const fs::path& file, std::uint64_t nodes) {
   return file.extension() == ".npy" ? ids_of_npy(file, nodes) : ids_of_text(file, nodes);
 }
@@ -197,7 +202,7 @@ Result<FoundNodes> find_nodes(const PartitionedStore& store, const NodeRequest& 
   }
   if (found.nodes.original.empty()) {
     return Error(Errc::invalid_argument,
-                 fmt::format("nodes: expected at least one, found none in {}",
+                 fmt::format("--nodes: expected at least one, found none in {}",
                              fmt::join(request.sources, ", ")));
   }
   if (request.sources.size() == 1 && is_role(request.sources.front())) {

@@ -30,6 +30,9 @@ Result<std::vector<NodeId>> locate_nodes(const PartitionedStore& store, NodeType
 /// Whether a word names seeds of a split, not a file.
 bool is_role(const std::string& source);
 
+/// Checks a source of a NodeRequest by its name. \errors invalid_argument: neither a word nor a file of ids
+Status check_source(const std::string& source);
+
 struct NodeRequest {
   /// One after the other: "train", "val", "test" (of the split), "all" (by original id), or a file
   /// for read_node_ids that ends in .npy or .txt.

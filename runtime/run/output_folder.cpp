@@ -2,7 +2,6 @@
 
 #include "runtime/base/files.hpp"
 #include "runtime/base/json_text.hpp"
-#include "runtime/run/table_source.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -13,7 +12,9 @@
 #include <fmt/format.h>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <vector>
 
@@ -23,6 +24,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* lock_name = "run.lock";
+constexpr const char* output_key = "output";
 constexpr std::uint64_t largest_report = std::uint64_t{1} << 30;
 /// Left by a run, or by `submit` for one. The checkpoints' folder is not removed itself: it may be a
 /// mount.
@@ -46,6 +48,15 @@ bool has_finished_run(const fs::path& dir) {
   }
   const auto report = json_of_text(*text);
   return report.is_object() && report.contains("status") && report["status"] == "done";
+}
+
+/// Learned rows of a part, or the trace of a process: runs differ in how many they leave.
+bool is_of_part_or_process(const std::string& name) {
+  const auto is_between = [&name](std::string_view begin, std::string_view end) {
+    return name.size() > begin.size() + end.size() && name.starts_with(begin) &&
+           name.ends_with(end);
+  };
+  return is_between("learned-", ".bin") || is_between("trace-", ".json");
 }
 
 fs::path numbered(const fs::path& first, std::uint64_t number) {
@@ -102,16 +113,28 @@ std::string own_name() {
   return fmt::format("pid {} on {}", ::getpid(), host.data());
 }
 
+/// Whether an open file still has its name.
+bool is_at(const OpenFile& file, const fs::path& path) {
+  struct stat opened {};
+  struct stat named {};
+  return ::fstat(file.fd(), &opened) == 0 && ::stat(path.c_str(), &named) == 0 &&
+         opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
+}
+
+/// \param key  that names the folder
 /// \returns the lock; nothing if another process has it
-Result<std::optional<OpenFile>> lock_folder(const fs::path& dir) {
+Result<std::optional<OpenFile>> lock_folder(const fs::path& dir, const char* key) {
   if (const auto made = make_folders(dir); !made) {
-    return Error(made.error()).with("output");
+    return Error(made.error()).with(key);
   }
   OpenFile file(dir / lock_name, O_RDWR | O_CREAT | O_NOFOLLOW, 0644);
   if (file.fd() < 0) {
     return file_error(dir / lock_name, "cannot open", errno);
   }
   if (::flock(file.fd(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+    return std::optional<OpenFile>();
+  }
+  if (!is_at(file, dir / lock_name)) {  // its holder has removed it together with the folder
     return std::optional<OpenFile>();
   }
   // Without a lock (a file system that has none) the run goes on as if it were alone.
@@ -123,14 +146,16 @@ Result<std::optional<OpenFile>> lock_folder(const fs::path& dir) {
   return std::optional(std::move(file));
 }
 
-Error in_use_error(const fs::path& dir) {
+/// \param key     that names the folder
+/// \param option  that names another one
+Error in_use_error(const fs::path& dir, const char* key, const char* option) {
   constexpr std::uint64_t longest_name = 1024;
   const auto text = read_text_file(dir / lock_name, longest_name);
   const auto owner = text ? text->substr(0, text->find('\n')) : "";
   return Error(Errc::failed_precondition,
-               fmt::format("output: {} is in use by {}\ntry: wait until it ends, or another folder "
-                           "(--set output=…)",
-                           dir.string(), owner.empty() ? "another process" : owner));
+               fmt::format("{}: {} is in use by {}\ntry: wait until it ends, or another folder "
+                           "({})",
+                           key, dir.string(), owner.empty() ? "another process" : owner, option));
 }
 
 }  // namespace
@@ -169,30 +194,52 @@ fs::path shared_folder(const fs::path& output, const fs::path& first) {
 Result<OutputClaim> OutputClaim::take(const OutputRequest& request) {
   if (request.given || request.resume || request.overwrite) {
     TROUPE_ASSIGN_OR_RETURN(auto dir, choose_output(request));
-    TROUPE_ASSIGN_OR_RETURN(auto lock, lock_folder(dir));
+    TROUPE_ASSIGN_OR_RETURN(auto lock, lock_folder(dir, output_key));
     return lock ? Result<OutputClaim>(OutputClaim(std::move(dir), *std::move(lock)))
-                : Result<OutputClaim>(in_use_error(dir));
+                : Result<OutputClaim>(in_use_error(dir, output_key, "--set output=…"));
   }
   for (std::uint64_t number = 1;; ++number) {
     auto dir = numbered(request.output, number);
     if (has_run(dir)) {
       continue;
     }
-    TROUPE_ASSIGN_OR_RETURN(auto lock, lock_folder(dir));
+    TROUPE_ASSIGN_OR_RETURN(auto lock, lock_folder(dir, output_key));
     if (lock && !has_run(dir)) {  // else a run has begun since
       return OutputClaim(std::move(dir), *std::move(lock));
     }
   }
 }
 
+Result<OutputClaim> OutputClaim::take_for_predictions(fs::path dir) {
+  constexpr const char* option = "--out";
+  TROUPE_ASSIGN_OR_RETURN(auto lock, lock_folder(dir, option));
+  return lock ? Result<OutputClaim>(OutputClaim(std::move(dir), *std::move(lock)))
+              : Result<OutputClaim>(in_use_error(dir, option, "--out DIR"));
+}
+
+void OutputClaim::remove_if_empty() && {
+  std::error_code ignored;
+  const auto others = std::ranges::count_if(
+      fs::directory_iterator(dir_, ignored),
+      [](const fs::directory_entry& entry) { return entry.path().filename() != lock_name; });
+  if (others == 0) {
+    fs::remove(dir_ / lock_name, ignored);
+    fs::remove(dir_, ignored);
+  }
+  lock_.close();
+}
+
 Status clear_output(const fs::path& dir) {
   std::vector<fs::path> found(run_files.begin(), run_files.end());
   std::ranges::transform(found, found.begin(), [&](const auto& name) { return dir / name; });
   found.push_back(dir / "logs");
-  for (std::uint32_t part = 0; is_there(dir / table_file_name(part)); ++part) {
-    found.push_back(dir / table_file_name(part));
-  }
   std::error_code error;
+  for (fs::directory_iterator entry(dir, error), end; !error && entry != end;
+       entry.increment(error)) {
+    if (is_of_part_or_process(entry->path().filename().string())) {
+      found.push_back(entry->path());
+    }
+  }
   for (fs::directory_iterator entry(dir / "checkpoints", error), end; !error && entry != end;
        entry.increment(error)) {
     if (entry->path().filename().string().starts_with("step-")) {

@@ -32,7 +32,7 @@ bool has_run(const std::filesystem::path& dir);
 std::filesystem::path shared_folder(const std::filesystem::path& output,
                                     const std::filesystem::path& first);
 
-/// A run's hold on its output folder.
+/// A hold on the output folder of a run, or on one of predictions.
 /// Lifecycle:  held until destroyed, or until the process ends, however it ends
 /// Guarantees: no other process holds the same folder, where the file system has locks
 class OutputClaim {
@@ -43,6 +43,13 @@ class OutputClaim {
   /// \errors failed_precondition: as choose_output(); another process holds it (with its pid and
   ///   host); it cannot be made
   static Result<OutputClaim> take(const OutputRequest& request);
+
+  /// Makes a folder for predictions and locks it, so that the files in it are of one command.
+  /// \errors failed_precondition: another process holds it, a run too; it cannot be made
+  static Result<OutputClaim> take_for_predictions(std::filesystem::path dir);
+
+  /// Removes the folder if nothing but the lock is in it; the claim ends.
+  void remove_if_empty() &&;
 
   const std::filesystem::path& dir() const { return dir_; }
 

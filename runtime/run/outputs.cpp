@@ -3,6 +3,7 @@
 #include "runtime/base/files.hpp"
 #include "runtime/base/mapped_file.hpp"
 #include "runtime/graph/npy.hpp"
+#include "runtime/job/job.hpp"
 #include "runtime/nn/catalog.hpp"
 #include "runtime/nn/model_file.hpp"
 
@@ -172,6 +173,47 @@ void add_types(const nn::ModelTypes& types, ModelMetadata& metadata) {
   metadata["seed_type"] = types.nodes[raw(types.seeds)].name;
 }
 
+const char* name_of(nn::ScoreKind score) {
+  switch (score) {
+    case nn::ScoreKind::transe:
+      return "transe";
+    case nn::ScoreKind::complex:
+      return "complex";
+    case nn::ScoreKind::rotate:
+      return "rotate";
+    default:
+      return "distmult";
+  }
+}
+
+void add_score(const nn::TripleScore& score, ModelMetadata& metadata) {
+  metadata["score"] = name_of(score.kind);
+  if (score.kind == nn::ScoreKind::transe || score.kind == nn::ScoreKind::rotate) {
+    metadata["score_norm"] = fmt::to_string(score.norm);
+  }
+  if (score.kind == nn::ScoreKind::transe) {
+    metadata["score_unit"] = score.unit ? "true" : "false";
+  }
+}
+
+/// What only layers of some kinds read.
+void add_kind(const nn::ModelOptions& options, ModelMetadata& metadata) {
+  metadata["kind"] = options.kind;
+  const auto* kind = nn::find_model_kind(options.kind);
+  const auto add = [&](const char* option, const std::string& value) {
+    if (kind != nullptr && reads_option(*kind, option)) {
+      metadata[option] = value;
+    }
+  };
+  const auto text_of = [](bool value) { return value ? "true" : "false"; };
+  add("aggregator", name_of(options.aggregator));
+  add("edge_features", text_of(options.edge_features));
+  add("edge_weights", text_of(options.edge_weights));
+  add("heads", fmt::to_string(options.heads));
+  add("concat", text_of(options.concat));
+  add("loops", text_of(options.loops));
+}
+
 }  // namespace
 
 Status write_predictions(const fs::path& dir, std::span<const OriginalId> node_ids,
@@ -220,8 +262,7 @@ Status remove_predictions(const fs::path& dir) {
 }
 
 ModelMetadata model_metadata(const nn::ModelOptions& options) {
-  ModelMetadata metadata{{"kind", options.kind},
-                         {"layers", fmt::to_string(options.layers)},
+  ModelMetadata metadata{{"layers", fmt::to_string(options.layers)},
                          {"in_dim", fmt::to_string(options.in_dim)},
                          {"out_dim", fmt::to_string(options.out_dim)},
                          {"layer_norm", options.layer_norm ? "true" : "false"},
@@ -238,27 +279,11 @@ ModelMetadata model_metadata(const nn::ModelOptions& options) {
   if (options.activation == nn::Activation::leaky_relu) {
     metadata["slope"] = fmt::to_string(options.slope);
   }
-  const auto* kind = nn::find_model_kind(options.kind);
-  if (kind != nullptr && reads_option(*kind, "aggregator")) {
-    metadata["aggregator"] = name_of(options.aggregator);
-  }
-  if (kind != nullptr && reads_option(*kind, "edge_features")) {
-    metadata["edge_features"] = options.edge_features ? "true" : "false";
-  }
-  if (kind != nullptr && reads_option(*kind, "edge_weights")) {
-    metadata["edge_weights"] = options.edge_weights ? "true" : "false";
-  }
-  if (kind != nullptr && reads_option(*kind, "heads")) {
-    metadata["heads"] = fmt::to_string(options.heads);
+  if (options.layers > 0) {
+    add_kind(options, metadata);
   }
   if (options.out_heads > 0) {
     metadata["out_heads"] = fmt::to_string(options.out_heads);
-  }
-  if (kind != nullptr && reads_option(*kind, "concat")) {
-    metadata["concat"] = options.concat ? "true" : "false";
-  }
-  if (kind != nullptr && reads_option(*kind, "loops")) {
-    metadata["loops"] = options.loops ? "true" : "false";
   }
   if (options.heterogeneous()) {
     add_types(options.types, metadata);
@@ -266,6 +291,22 @@ ModelMetadata model_metadata(const nn::ModelOptions& options) {
   if (!options.decoder.kind.empty()) {
     metadata["decoder"] = options.decoder.kind;
     metadata["decoder_outputs"] = fmt::to_string(options.decoder.outputs);
+  }
+  return metadata;
+}
+
+ModelMetadata metadata_of_model(const Job& job) {
+  const auto& model = job.model;
+  auto metadata = model_metadata(model);
+  if (job.task.knowledge()) {
+    add_score(job.task.completes.score, metadata);
+  }
+  if (model.decoder.kind == "distmult" && !model.decoder.relations.empty()) {
+    std::vector<std::string> types;
+    for (const auto type : model.decoder.relations) {
+      types.push_back(model.types.edges[raw(type)].name);
+    }
+    metadata["decoder_edges"] = fmt::format("{}", fmt::join(types, ", "));
   }
   return metadata;
 }

@@ -17,6 +17,8 @@
 
 namespace troupe {
 
+struct Job;
+
 /// Writes `predictions.npy` (float32 [n, cols]) and `node_ids.npy` (int64 [n]) into `dir`, which is
 /// made if it is missing. A node that is given again is left out: its first row counts.
 /// \param node_ids  in any order, which is kept
@@ -66,9 +68,14 @@ Status remove_predictions(const std::filesystem::path& dir);
 using ModelMetadata = std::map<std::string, std::string>;
 /// In the metadata of a model with learned rows: files_text() of those that belong to it, beside it.
 inline constexpr const char* learned_rows_key = "learned_rows";
+/// Beside it: what says which node has which row.
+inline constexpr const char* learned_nodes_key = "learned_nodes";
 
 /// What of the options decides what a model computes from its parameters (not dropout).
 ModelMetadata model_metadata(const nn::ModelOptions& options);
+/// Also what its task decides: the score of triples, and the edge types that a decoder has vectors of.
+/// \param job  fitted to its graph
+ModelMetadata metadata_of_model(const Job& job);
 
 /// Writes `model.safetensors`: the parameters by name, and `metadata`.
 /// \errors invalid_argument: another number of parameters than the layout says; failed_precondition:

@@ -98,6 +98,13 @@ Result<AskedPairs> asked_pairs(const PartitionedStore& store, const Job& job,
     return pairs;
   }
   TROUPE_ASSIGN_OR_RETURN(const auto links, store.links(job.dataset.split, from));
+  if (links.pairs_of()) {
+    return Error(Errc::invalid_argument,
+                 fmt::format("--links {}: expected a role with links, found nodes that walks begin "
+                             "at, as task.positives is \"walks\"\ntry: val, test, or a file of "
+                             "pairs",
+                             from));
+  }
   if (train->pairs_of) {  // these may be of an edge type that no walk takes
     pairs.type = {links.edge_type(), end_types_of(graph, {.edge_type = links.edge_type()})};
   }

@@ -1,11 +1,14 @@
 #include "runtime/run/top_partners.hpp"
 
 #include "runtime/base/assert.hpp"
+#include "runtime/base/saturating.hpp"
+#include "runtime/job/plan.hpp"
 #include "runtime/nn/decoder.hpp"
 #include "runtime/nn/knowledge/chunk_scorer.hpp"
 #include "runtime/nn/ops/cpu_block_ops.hpp"
 
 #include <algorithm>
+#include <fmt/format.h>
 #include <limits>
 #include <memory>
 #include <numeric>
@@ -195,6 +198,18 @@ TopPartners best_of_all(Executor& executor, const Question& question, const nn::
 }
 
 }  // namespace
+
+Status check_top_fits(std::uint64_t asking, std::uint64_t k, std::uint64_t free_bytes) {
+  const auto needed = times(times(asking, k), sizeof(std::int64_t) + sizeof(float));
+  if (needed <= free_bytes) {
+    return ok_status();
+  }
+  return Error(Errc::invalid_argument,
+               fmt::format("--top: expected results that fit into the {} of free memory, found {} "
+                           "queries with {} each, which need {}\ntry: a smaller --top, or fewer "
+                           "nodes or triples at a time",
+                           bytes_text(free_bytes), asking, k, bytes_text(needed)));
+}
 
 TopPartners top_partners(Executor& executor, const nn::Network& network,
                          std::span<const float> parameters, const TopRequest& request,

@@ -5,6 +5,7 @@
 #include "runtime/base/executor.hpp"
 #include "runtime/base/ids.hpp"
 #include "runtime/base/matrix.hpp"
+#include "runtime/base/result.hpp"
 #include "runtime/nn/knowledge/known_answers.hpp"
 #include "runtime/nn/knowledge/triple_score.hpp"
 #include "runtime/nn/network.hpp"
@@ -23,6 +24,11 @@ struct TopPartners {
   std::vector<std::int64_t> rows;
   Matrix scores;  ///< Of the same shape; NaN where there is none
 };
+
+/// Checks that the results fit into memory.
+/// \param asking  sources or triples \param k  of each
+/// \errors invalid_argument: they do not, with both numbers of bytes
+Status check_top_fits(std::uint64_t asking, std::uint64_t k, std::uint64_t free_bytes);
 
 struct TopRequest {
   EdgeTypeId edge_type{};  ///< whose parameters of the decoder score

@@ -191,6 +191,30 @@ TEST_F(PredictLinks, ScoresOfLinksGiveTheReportedAuc) {
   }
 }
 
+TEST_F(PredictLinks, OfWalksAreThoseOfTheSplitNotTheirStarts) {
+  const Settings of_all{"task.kind=unsupervised",
+                        "task.positives=walks",
+                        R"(task.walk.along=["likes","rev_likes"])",
+                        "task.walk.length=4",
+                        "task.walk.window=2",
+                        "task.walk.pairs=all",
+                        "task.negatives.kind=triplet",
+                        "model.layers=0",
+                        "model.kind=graphsage",
+                        "sample.fanout=[0]",
+                        "train.epochs=1"};
+  const auto ran = run(of_all);
+  ASSERT_EQ(ran.exit_code, 0) << ran.err;
+  const auto starts = predict(of_all, {"--links", "train"});
+  EXPECT_EQ(starts.exit_code, 2) << starts.err;
+  EXPECT_NE(starts.err.find("--links train: expected a role with links, found nodes that walks"),
+            std::string::npos)
+      << starts.err;
+  ASSERT_EQ(predict(of_all, {"--links", "test"}).exit_code, 0);
+  EXPECT_EQ(ids().size(), 200U);
+  expect_best(of_all, 5);
+}
+
 TEST_F(PredictLinks, SaysWhatItCannotAnswer) {
   const Settings task{"task.kind=edge", "task.classes=3", "task.reverse=rev_likes"};
   ASSERT_EQ(run(task).exit_code, 0);
@@ -205,11 +229,18 @@ TEST_F(PredictLinks, SaysWhatItCannotAnswer) {
            {{"--links", "test", "--learned"}, "--links: expected none of --embeddings"},
            {{"--links", "test", "--nodes", "all"}, "--nodes"},
            {{"--links", "test", "--top", "3"}, "--top"},
+           {{}, "--nodes is not given, and by default test\ntry: --nodes all, or --links test"},
+           {{"--nodes", "all", "--edge-type", "likes"}, "--edge-type: expected --links or --top"},
+           {{"--nodes", "all", "--complete", "head"}, "--complete requires --top"},
+           {{"--nodes", "all", "--leave-out", "none"}, "--leave-out requires --top"},
+           {{"--nodes", "all", "--top", "3", "--leave-out", "none", "train"},
+            "--leave-out: expected none alone"},
            {{"--nodes", "all", "--top", "3"},
             "--top: expected a decoder with one score, found 3 classes"}}) {
     const auto refused = predict(task, more);
-    EXPECT_NE(refused.exit_code, 0) << more.back();
-    EXPECT_NE(refused.err.find(text), std::string::npos) << more.back() << ": " << refused.err;
+    EXPECT_NE(refused.exit_code, 0) << text;
+    EXPECT_NE((refused.out + refused.err).find(text), std::string::npos)
+        << text << ": " << refused.err;
   }
   EXPECT_FALSE(std::filesystem::exists(output() + "/predict"));
 }

@@ -44,7 +44,9 @@ TEST(CheckAgainstGraph, RefusesUnknownAndEmptySplits) {
   EXPECT_EQ(problems({}, info),
             "/dataset/split: expected a split with training seeds, found \"\" without them\n");
   info.splits.clear();
-  EXPECT_EQ(problems({}, info), "/dataset/split: expected data with a split, found \"\"\n");
+  EXPECT_EQ(problems({}, info),
+            "/dataset/split: expected data with a split, found none; import the data with ids of "
+            "seeds; `troupe predict` needs a split, too: one of a few nodes does\n");
 }
 
 TEST(CheckAgainstGraph, RefusesMorePartsThanNodes) {
@@ -61,7 +63,9 @@ TEST(CheckAgainstGraph, RefusesMissingFeaturesAndLabelsTogether) {
   EXPECT_EQ(problems({}, info),
             "/dataset/path: expected features of \"paper\" nodes, found none; learned rows "
             "(\"embedding\") can take their place\n"
-            "/dataset/path: expected labels of \"paper\" nodes, found none\n");
+            "/dataset/path: expected labels of \"paper\" nodes, found none; import the data with "
+            "labels; `troupe predict` needs the number of classes of them alone: -1 does for all "
+            "nodes but one of the last class\n");
 }
 
 TEST(CheckAgainstGraph, RefusesColumnsWithoutStatistics) {

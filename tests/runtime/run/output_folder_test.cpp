@@ -87,12 +87,27 @@ TEST_F(OutputFolder, IsHeldByOneRunAtATime) {
   EXPECT_OK(OutputClaim::take(given));
 }
 
+TEST_F(OutputFolder, OfPredictionsIsHeldByOneCommandAtATime) {
+  ASSERT_OK_AND_ASSIGN(const auto held, OutputClaim::take_for_predictions(folder("-p")));
+  EXPECT_EQ(held.dir(), folder("-p"));
+  EXPECT_ERROR(OutputClaim::take_for_predictions(folder("-p")), Errc::failed_precondition,
+               fmt::format("is in use by pid {} on ", getpid()));
+  ASSERT_OK_AND_ASSIGN(auto unused, OutputClaim::take_for_predictions(folder("-q")));
+  std::move(unused).remove_if_empty();
+  EXPECT_FALSE(fs::exists(folder("-q")));
+  std::ofstream(folder(".txt")) << "a file";
+  EXPECT_ERROR(OutputClaim::take_for_predictions(folder(".txt")), Errc::failed_precondition,
+               "--out: ");
+}
+
 TEST_F(OutputFolder, IsClearedOfARunButNotOfItsStore) {
   leave_run(first(), "done");
   fs::create_directories(first() / "store");
   std::ofstream(first() / "model.safetensors") << "x";
   std::ofstream(first() / "learned-0.bin") << "x";
   std::ofstream(first() / "learned-1.bin") << "x";
+  std::ofstream(first() / "learned-7.bin") << "x";  // of a part whose neighbors have none
+  std::ofstream(first() / "trace-host-1.json") << "x";
   std::ofstream(first() / "notes.txt") << "mine";
 
   ASSERT_OK(clear_output(first()));
@@ -100,6 +115,8 @@ TEST_F(OutputFolder, IsClearedOfARunButNotOfItsStore) {
   EXPECT_EQ(*choose({.given = true}), first());
   EXPECT_FALSE(fs::exists(first() / "model.safetensors"));
   EXPECT_FALSE(fs::exists(first() / "learned-1.bin"));
+  EXPECT_FALSE(fs::exists(first() / "learned-7.bin"));
+  EXPECT_FALSE(fs::exists(first() / "trace-host-1.json"));
   EXPECT_FALSE(fs::exists(first() / "checkpoints" / "step-3"));
   EXPECT_TRUE(fs::exists(first() / "store"));
   EXPECT_TRUE(fs::exists(first() / "notes.txt"));

@@ -1,5 +1,6 @@
 #include "runtime/run/outputs.hpp"
 
+#include "runtime/job/job.hpp"
 #include "runtime/nn/model_file.hpp"
 #include "tests/runtime/run/documented_keys.hpp"
 #include "tests/support/expect.hpp"
@@ -126,7 +127,17 @@ TEST_F(Outputs, TheMetadataHaveTheDocumentedKeys) {
       keys.insert(key);
     }
   }
+  options.out_heads = 2;
+  Job triples;
+  triples.model = options;
+  triples.model.decoder = {.kind = "distmult", .relations = {EdgeTypeId{1}, EdgeTypeId{0}}};
+  triples.task.kind = "knowledge";
+  triples.task.completes.score = {.kind = nn::ScoreKind::transe};
+  for (const auto& [key, value] : metadata_of_model(triples)) {
+    keys.insert(key);
+  }
   keys.insert(learned_rows_key);  // of a run
+  keys.insert(learned_nodes_key);
   EXPECT_EQ(keys, testing::documented_keys("model.safetensors"));
 }
 
@@ -148,6 +159,33 @@ TEST_F(Outputs, AModelOfOtherOptionsIsRefusedByTheFirstThatDiffers) {
   // A file without metadata, as other programs write it.
   ASSERT_OK(write_model(file, layout, std::vector<float>(6), {}));
   EXPECT_OK(read_model(file, layout, model_metadata(options)));
+}
+
+TEST_F(Outputs, WhatTheTaskDecidesIsComparedWhereTheFileSaysIt) {
+  Job job;
+  job.model = {.layers = 0, .in_dim = 3, .out_dim = 3};
+  job.task.kind = "knowledge";
+  job.task.completes.score.kind = nn::ScoreKind::complex;
+  const auto file = folder_.path() / "model.safetensors";
+  ASSERT_OK(write_model(file, layout, std::vector<float>(6), metadata_of_model(job)));
+  EXPECT_OK(read_model(file, layout, metadata_of_model(job)));
+  job.task.completes.score.kind = nn::ScoreKind::distmult;
+  EXPECT_ERROR(read_model(file, layout, metadata_of_model(job)), Errc::invalid_argument,
+               "expected a model of score distmult, found complex");
+  EXPECT_FALSE(metadata_of_model(job).contains("kind")) << "no layers read it";
+
+  job.task.kind = "unsupervised";
+  job.model.types.nodes = {{"node", 3}};
+  job.model.types.edges = {{"to", NodeTypeId{0}, NodeTypeId{0}},
+                           {"back", NodeTypeId{0}, NodeTypeId{0}}};
+  job.model.decoder = {.kind = "distmult", .relations = {EdgeTypeId{1}, EdgeTypeId{0}}};
+  ASSERT_OK(write_model(file, layout, std::vector<float>(6), metadata_of_model(job)));
+  job.model.decoder.relations = {EdgeTypeId{0}, EdgeTypeId{1}};
+  EXPECT_ERROR(read_model(file, layout, metadata_of_model(job)), Errc::invalid_argument,
+               "expected a model of decoder_edges to, back, found back, to");
+  // A file of an older program says neither.
+  ASSERT_OK(write_model(file, layout, std::vector<float>(6), model_metadata(job.model)));
+  EXPECT_OK(read_model(file, layout, metadata_of_model(job)));
 }
 
 TEST_F(Outputs, AFileThatIsNoModelIsNamed) {

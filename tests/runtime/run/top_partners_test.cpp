@@ -183,6 +183,14 @@ TEST(TopPartners, ThatScoreNoNumberComeLast) {
   }
 }
 
+TEST(TopPartners, ThatNeedMoreThanIsFreeAreRefusedWithTheBytes) {
+  EXPECT_OK(check_top_fits(1000, 10, 120'000));
+  EXPECT_ERROR(check_top_fits(1000, 10, 119'999), Errc::invalid_argument,
+               "found 1000 queries with 10 each, which need ");
+  EXPECT_ERROR(check_top_fits(std::uint64_t{1} << 63, 1'000'000, std::uint64_t{1} << 40),
+               Errc::invalid_argument, "try: a smaller --top");
+}
+
 TEST(TopPartners, AreFewerThanAskedForWhereNoMoreAreThere) {
   const Matrix destinations = nn::testing::random_matrix(3, top_cols, 1);
   const Matrix sources = nn::testing::random_matrix(2, top_cols, 2);
