@@ -3,6 +3,7 @@
 #include "launcher/peak_memory.hpp"
 #include "launcher/seconds.hpp"
 #include "launcher/version.hpp"
+#include "runtime/base/files.hpp"
 #include "runtime/base/json_text.hpp"
 
 #include <nlohmann/json.hpp>
@@ -12,6 +13,7 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <fstream>
+#include <span>
 #include <thread>
 #include <unistd.h>
 
@@ -114,10 +116,10 @@ OrderedJson hardware_json(const Report& report) {
 OrderedJson digests_json(const Report& report, const Job& job) {
   const auto& record = report.record;
   // Without a built-in model there are no parameters, and no outputs; with stale reads they depend on timing.
-  const bool done =
-      report.status == "done" && record.parameters != Digest() && job.train.staleness == 0;
+  const bool ended = report.status == "done" || report.trained;
+  const bool done = ended && record.parameters != Digest() && job.train.staleness == 0;
   // Of the best epoch of a user program, which has no parameters here, only the program knows.
-  const bool tables = done || (report.status == "done" && record.parameters == Digest());
+  const bool tables = done || (ended && record.parameters == Digest());
   OrderedJson tensors = OrderedJson::object();
   OrderedJson best_tensors = OrderedJson::object();
   for (const auto& table : record.tensors) {
@@ -193,22 +195,15 @@ std::string report_json(const Report& report, const Job& job) {
 }
 
 Status write_report(const Report& report, const Job& job, const std::filesystem::path& file) {
-  const auto temporary = file.string() + ".partial";
-  {
-    std::ofstream out(temporary, std::ios::binary);
-    out << report_json(report, job);
-    out.flush();
-    if (!out) {
-      return Error(Errc::failed_precondition, fmt::format("report: cannot write {}", temporary));
-    }
-  }
-  std::error_code error;
-  std::filesystem::rename(temporary, file, error);
-  if (error) {
-    return Error(Errc::failed_precondition, fmt::format("report: cannot rename {} to {}: {}",
-                                                        temporary, file.string(), error.message()));
-  }
-  return ok_status();
+  const auto text = report_json(report, job);
+  auto written = write_file_atomically(file, std::as_bytes(std::span(text)));
+  return written
+             ? written
+             : Status(Error(
+                   written.error().code(),
+                   fmt::format(
+                       "report: {}\ntry: a folder with room, which may be written, in place of {}",
+                       written.error().what(), parent_directory(file).string())));
 }
 
 Status write_end(Report& report, const Job& job, const StepTimes& steps,

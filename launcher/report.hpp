@@ -17,8 +17,9 @@
 namespace troupe {
 
 struct Report {
-  std::string status;  ///< "done", "failed", "interrupted"
-  std::string error;   ///< the sentence, if failed
+  std::string status;    ///< "done", "failed", "interrupted"
+  std::string error;     ///< the sentence, if failed
+  bool trained = false;  ///< To the end, also where the model cannot be written
   std::chrono::steady_clock::time_point began = std::chrono::steady_clock::now();
   RunStart start;
   double total_seconds = 0;  ///< from the program's start to the report
@@ -39,7 +40,7 @@ RunStart start_of_run(const Job& job, const std::string& command);
 std::string report_json(const Report& report, const Job& job);
 
 /// Writes it to `file`, whole or not at all.
-/// \errors failed_precondition: cannot be written, with the reason
+/// \errors those of write_file_atomically()
 Status write_report(const Report& report, const Job& job, const std::filesystem::path& file);
 
 /// Ends a run's log and writes its report, with the times up to now.

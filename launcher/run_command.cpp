@@ -61,21 +61,25 @@ void print_outcome(const Report& report, const Job& job) {
       std::printf("rows       %s of %s\n", to_string(table.rows).c_str(), table.name.c_str());
     }
   }
-  std::printf("%.1f s, report in %s\n", report.run_seconds,
-              (job.output / "report.json").string().c_str());
 }
 
-/// The trained model, and what it makes of the test seeds.
-/// \param rows  files of learned rows
-Status write_outputs(const Job& job, const PartitionedStore& store, const RunResult& result,
-                     const nn::ParameterLayout& layout, const std::vector<FileInfo>& rows) {
+/// The trained model, with learned rows by name.
+Status write_trained(const Job& job, const RunResult& result, const nn::ParameterLayout& layout,
+                     const TrainingWatch& watch) {
   const auto& state = *result.state;
   const auto& best = state.best.empty() ? state.parameters : state.best;
-  auto metadata = model_metadata(job.model);
-  if (!rows.empty()) {
-    metadata[learned_rows_key] = files_text(rows);
+  auto metadata = metadata_of_model(job);
+  if (!watch.rows.empty()) {
+    metadata[learned_rows_key] = files_text(watch.rows);
+    if (!watch.learned_nodes.empty()) {
+      metadata[learned_nodes_key] = watch.learned_nodes;
+    }
   }
-  TROUPE_RETURN_IF_ERROR(write_model(job.output / "model.safetensors", layout, best, metadata));
+  return write_model(job.output / "model.safetensors", layout, best, metadata);
+}
+
+/// What the model makes of the test seeds.
+Status write_predicted(const Job& job, const PartitionedStore& store, const RunResult& result) {
   const auto outputs = result.only_outputs();
   if (!outputs) {
     return remove_predictions(job.output);
@@ -89,6 +93,30 @@ Status write_outputs(const Job& job, const PartitionedStore& store, const RunRes
   }
   TROUPE_ASSIGN_OR_RETURN(const auto seeds, store.seeds(job.dataset.split, "test"));
   return write_predictions(job.output, seeds.original, outputs->view());
+}
+
+/// \errors those of writing, with the loss and a way out of it
+Status write_outputs(const Job& job, const PartitionedStore& store, const RunResult& result,
+                     const nn::ParameterLayout& layout, const TrainingWatch& watch) {
+  if (const auto written = write_trained(job, result, layout, watch); !written) {
+    const auto& checkpoint = watch.last_checkpoint;
+    const auto left = checkpoint.empty() ? "scores and digests are in the report"
+                                         : fmt::format("the newest checkpoint is {}", checkpoint);
+    return Error(
+        written.error().code(),
+        fmt::format("{}\ntraining has ended, but its model is lost; {}\ntry: make room in "
+                    "{}, then {}",
+                    written.error().what(), left, job.output.string(),
+                    checkpoint.empty() ? "run the job again; \"checkpoint\" in the job keeps work"
+                                       : "--resume"));
+  }
+  if (const auto written = write_predicted(job, store, result); !written) {
+    return Error(written.error().code(),
+                 fmt::format("{}\nthe trained model is in {}, its predictions are lost\ntry: make "
+                             "room there, then troupe predict",
+                             written.error().what(), job.output.string()));
+  }
+  return ok_status();
 }
 
 ExitCode finish(const Job& job, const PartitionedStore& store, Report& report,
@@ -105,14 +133,21 @@ ExitCode finish(const Job& job, const PartitionedStore& store, Report& report,
     code = print_error(result->error());
   } else {
     report.status = "done";
+    report.trained = true;
     report.record = (*result)->record;
     watch.scores(report.record);
-    if (const auto written = write_outputs(job, store, **result, layout, watch.rows); !written) {
+    const auto written = write_outputs(job, store, **result, layout, watch);
+    if (log == LogFormat::text) {
+      print_outcome(report, job);
+    }
+    if (!written) {
       report.status = "failed";
       report.error = written.error().what();
+      std::fflush(stdout);
       code = print_error(written.error(), ExitCode::data);
     } else if (log == LogFormat::text) {
-      print_outcome(report, job);
+      std::printf("%.1f s, report in %s\n", report.run_seconds,
+                  (job.output / "report.json").string().c_str());
     }
   }
   if (const auto written = write_end(report, job, watch.step_times, watch.metrics); !written) {
@@ -214,6 +249,25 @@ Status keep_states(const CheckpointedJob& run, const nn::ParameterLayout& layout
   return ok_status();
 }
 
+/// The run continues from the newest checkpoint.
+/// \errors those of find_checkpoint()
+Status take_checkpoint(const CheckpointedJob& run, const nn::ParameterLayout& layout,
+                       const Say& say, TrainingWatch& watch, RunSetup& setup) {
+  TROUPE_ASSIGN_OR_RETURN(setup.resume, find_checkpoint(run, layout, say));
+  watch.epochs = setup.resume->record.epochs;
+  watch.last_checkpoint = folder_of_checkpoint(run.job, setup.resume->training.global_step);
+  return ok_status();
+}
+
+/// Rows that are learned are those of nodes by number: `watch` keeps which nodes have these.
+/// \errors those of numbered_nodes()
+Status note_learned_nodes(const Job& job, const PartitionedStore& store, TrainingWatch& watch) {
+  if (!job.embedding.empty()) {
+    TROUPE_ASSIGN_OR_RETURN(watch.learned_nodes, numbered_nodes(job, store));
+  }
+  return ok_status();
+}
+
 ExitCode run_cluster(const PreparedRun& prepared, Report& report, const RunArguments& arguments,
                      const Say& say) {
   const auto& job = prepared.job;
@@ -238,13 +292,12 @@ ExitCode run_cluster(const PreparedRun& prepared, Report& report, const RunArgum
   }
   const CheckpointedJob run{job, origin_of_run(*std::move(digest))};
   if (arguments.resume) {
-    auto found = find_checkpoint(run, layout, say);
-    if (!found) {
-      return print_error(found.error(), ExitCode::data);
+    if (const auto taken = take_checkpoint(run, layout, say, *watch, setup); !taken) {
+      return print_error(taken.error(), ExitCode::data);
     }
-    setup.resume = *std::move(found);
-    watch->epochs = setup.resume->record.epochs;
-    watch->last_checkpoint = folder_of_checkpoint(job, setup.resume->training.global_step);
+  }
+  if (const auto noted = note_learned_nodes(job, store, *watch); !noted) {
+    return print_error(noted.error(), ExitCode::data);
   }
   show_progress(*watch, **cluster, job, arguments.log);
   if (const auto opened = open_metrics(job, setup, report.start, *watch); !opened) {

@@ -36,6 +36,7 @@ struct TrainingWatch {
   bool overwrites = false;          ///< started with --overwrite
   std::function<void()> cut_copying = [] {};  ///< as CheckpointKeeper has it
   std::vector<FileInfo> rows;                 ///< files of learned rows that were written
+  std::string learned_nodes;                  ///< numbered_nodes() where rows are learned
   StepTimes step_times;                       ///< of rank 0
   MetricsPoint logged;  ///< rank 0's steps and the epochs so far, of the log where there is one
   std::uint64_t log_every = 0;        ///< steps between their lines in the log; 0: none

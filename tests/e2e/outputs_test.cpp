@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <set>
 #include <sstream>
 #include <string>
 #include <utility>
@@ -154,6 +155,55 @@ TEST_F(ProgramOutputs, NodesThatCannotBeAreRefusedByName) {
   expect_refused("--nodes everyone", 2, "found \"everyone\"");
 }
 
+TEST_F(ProgramOutputs, OptionsAreCheckedBeforeTheData) {
+  write("model", "of no use yet");
+  write("file", "no folder");
+  const std::string command = "predict %/quickstart.json --set output=@/new --model @/model ";
+  for (const auto& [more, text] : std::vector<std::pair<std::string, std::string>>{
+           {"--top 3", "--top: expected a job that learns links"},
+           {"--links test", "--links: expected a job that learns links"},
+           {"--learned", "--learned: expected a job with \"embedding\""},
+           {"--names", "--names: expected --links"},
+           {"--nodes @/none.npy", "--nodes: expected a file, found none at "},
+           {"--embeddings --set model.layers=1 --set sample.fanout=[5]", "--embeddings: "},
+           {"--out @/file", "--out: "}}) {
+    const auto refused = troupe(command + more);
+    EXPECT_NE(refused.exit_code, 0) << more;
+    EXPECT_NE(refused.err.find(text), std::string::npos) << more << ": " << refused.err;
+    EXPECT_FALSE(exists("new")) << more;
+  }
+}
+
+TEST_F(ProgramOutputs, AReportIsWrittenBesideItsPlaceUnderANewName) {
+  std::filesystem::create_directory(scratch_.path() / "out");
+  write("precious", "text");
+  std::filesystem::create_symlink(scratch_.path() / "precious",
+                                  scratch_.path() / "out" / "report.json.partial");
+  ASSERT_EQ(run("--set train.epochs=1").exit_code, 0);
+  EXPECT_EQ(read("precious"), "text");
+  EXPECT_FALSE(std::filesystem::is_symlink(scratch_.path() / "out" / "report.json"));
+  EXPECT_EQ(read_json("out/report.json")["status"], "done");
+}
+
+/// As on a full disk.
+TEST_F(ProgramOutputs, AModelThatCannotBeWrittenLeavesScoresAndDigests) {
+  const std::string checkpoint = "--set checkpoint.every.epochs=1 ";
+  ASSERT_EQ(run(checkpoint + "--set train.epochs=1").exit_code, 0);
+  std::filesystem::remove(scratch_.path() / "out" / "model.safetensors");
+  std::filesystem::create_directories(scratch_.path() / "out" / "model.safetensors" / "no file");
+  const auto failed = run(checkpoint + "--set train.epochs=2 --resume");
+  EXPECT_EQ(failed.exit_code, 3);
+  EXPECT_NE(failed.err.find("training has ended, but its model is lost; the newest checkpoint is "),
+            std::string::npos)
+      << failed.err;
+  EXPECT_NE(failed.err.find("then --resume"), std::string::npos) << failed.err;
+  EXPECT_NE(failed.out.find("\nparameters "), std::string::npos) << failed.out;
+  const auto report = read_json("out/report.json");
+  EXPECT_EQ(report["status"], "failed");
+  EXPECT_TRUE(report["digests"]["best_parameters"].is_string());
+  EXPECT_TRUE(report["scores"]["test"]["accuracy"].is_number());
+}
+
 TEST_F(ProgramOutputs, ModelsThatDoNotFitTheJobAreRefused) {
   ASSERT_EQ(run("--set train.epochs=1").exit_code, 0);
   write("torn.safetensors", read("out/model.safetensors").substr(0, 1000));
@@ -261,6 +311,33 @@ TEST_F(ProgramOutputs, LearnedRowsOfAModelWithLayers) {
   EXPECT_NE(torn.exit_code, 0);
   EXPECT_NE(torn.err.find("learned-1.bin"), std::string::npos) << torn.err;
   EXPECT_FALSE(exists("torn"));
+}
+
+/// Without links of a split edges are what is known.
+TEST_F(ProgramOutputs, PartnersOfPairsOnWalksAreNoNeighbors) {
+  const std::string job =
+      "%/deepwalk/cora.json --set output=@/out --set train.epochs=1 --set task.walk.length=5 "
+      "--set task.walk.window=2 --set task.walk.per_seed=1 ";
+  const auto ran = troupe("run " + job);
+  ASSERT_EQ(ran.exit_code, 0) << ran.err;
+  const std::string top =
+      "predict " + job + "--model @/out/model.safetensors --nodes all --top 5 --leave-out ";
+  ASSERT_EQ(troupe(top + "train").exit_code, 0);
+  const auto ends = testing::read_npy(TROUPE_SOURCE_DIR "/examples/data/cora/edge_index.npy");
+  const auto nodes = ends.as<std::int32_t>();
+  std::set<std::pair<std::int64_t, std::int64_t>> edges;
+  for (std::size_t i = 0; i < nodes.size() / 2; ++i) {
+    edges.emplace(nodes[i], nodes[nodes.size() / 2 + i]);
+  }
+  const auto partners = array("out/predict/partners.npy").as<std::int64_t>();
+  ASSERT_EQ(partners.size(), 2708U * 5);
+  for (std::size_t i = 0; i < partners.size(); ++i) {
+    EXPECT_FALSE(edges.contains({static_cast<std::int64_t>(i / 5), partners[i]})) << i / 5;
+  }
+  const auto none = troupe(top + "val");
+  EXPECT_NE(none.out.find("--leave-out val: the split \"\" has no links of these types"),
+            std::string::npos)
+      << none.out;
 }
 
 TEST_F(ProgramOutputs, AnOutputFolderHoldsNoPredictionsOfAnEarlierRun) {
