@@ -5,6 +5,7 @@
 #include "runtime/base/json_text.hpp"
 #include "runtime/graph/npy.hpp"
 #include "runtime/graph/store_layout.hpp"
+#include "runtime/sample/knowledge/chunk_candidates.hpp"
 #include "runtime/sample/walks/walk_pairs.hpp"
 
 #include <nlohmann/json.hpp>
@@ -217,6 +218,32 @@ OrderedJson types_json(const Job& job, const BatchSource& source) {
   return {{"node_types", std::move(nodes)}, {"edge_types", std::move(edges)}};
 }
 
+/// Adds the types of a batch of links, and the end that its candidates replace.
+void describe_links(const BatchKey& key, const BatchLinks& links, const GraphInfo& graph,
+                    WrittenBatch& written) {
+  written.links_of = graph.edge_types[raw(links.edge_type)].name;
+  written.link_sources_of = graph.node_types[raw(links.source_type)].name;
+  written.link_destinations_of = graph.node_types[raw(links.destination_type)].name;
+  if (!links.candidates.empty()) {
+    written.replaced = replaced_in(key) == ReplacedEnd::tail ? "tail" : "head";
+  }
+}
+
+OrderedJson batch_json(const WrittenBatch& batch, std::size_t number, const OrderedJson& digest) {
+  OrderedJson json{
+      {"number", number}, {"seeds", batch.seeds}, {"nodes", batch.nodes}, {"edges", batch.edges}};
+  if (!batch.links_of.empty()) {
+    json["links_of"] = batch.links_of;
+    json["link_sources_of"] = batch.link_sources_of;
+    json["link_destinations_of"] = batch.link_destinations_of;
+  }
+  if (!batch.replaced.empty()) {
+    json["replaced"] = batch.replaced;
+  }
+  json["digest"] = digest;
+  return json;
+}
+
 OrderedJson digest_json(const Digest& digest, DigestMode mode) {
   return mode == DigestMode::off ? OrderedJson() : OrderedJson(to_string(digest));
 }
@@ -259,6 +286,9 @@ Result<std::vector<WrittenBatch>> write_batches(const fs::path& folder, const Ba
     const auto& sampled = *batch.sampled;
     written[number] = {sampled.num_seeds(), sampled.num_nodes(), sampled.num_edges(),
                        digest_of_trained(batch, request.digest)};
+    if (sampled.links) {
+      describe_links(sampled.key, *sampled.links, source.graph(), written[number]);
+    }
     return write_batch(folder / batch_folder(number), batch, source.graph(), source.options());
   };
   executor.parallel_for(request.count, [&](std::size_t number) {
@@ -297,11 +327,7 @@ std::string batches_json(const Job& job, const BatchSource& source, const Batche
   auto& list = json["batches"] = OrderedJson::array();
   for (std::size_t number = 0; number < batches.size(); ++number) {
     const auto& batch = batches[number];
-    list.push_back({{"number", number},
-                    {"seeds", batch.seeds},
-                    {"nodes", batch.nodes},
-                    {"edges", batch.edges},
-                    {"digest", digest_json(batch.digest, request.digest)}});
+    list.push_back(batch_json(batch, number, digest_json(batch.digest, request.digest)));
   }
   json["job"] = json_of_text(job.json);
   return text_of_json(json, {.indent = 2}) + "\n";

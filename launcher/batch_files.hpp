@@ -35,7 +35,11 @@ struct WrittenBatch {
   std::uint64_t seeds = 0;
   std::uint64_t nodes = 0;
   std::uint64_t edges = 0;
-  Digest digest;  ///< zero with DigestMode::off
+  Digest digest;              ///< zero with DigestMode::off
+  std::string links_of = {};  ///< Edge type of its links, by name; empty: its seeds are nodes
+  std::string link_sources_of = {};       ///< Node type of their sources
+  std::string link_destinations_of = {};  ///< Node type of their destinations
+  std::string replaced = {};  ///< End of its triples that candidates replace: "tail" or "head"
 };
 
 /// Writes the first batches of an epoch into `folder`, several at a time: as many as `executor` has

@@ -243,6 +243,58 @@ TEST_F(KnowledgeExample, NamesAreReadAndWritten) {
       << unknown.err;
 }
 
+TEST_F(KnowledgeExample, RowsAreOfTheNamesThatTheirImportNumbered) {
+  ASSERT_EQ(run(command("out", {"train.epochs=1"})).exit_code, 0);
+  ASSERT_EQ(predict({"--links", "test", "--names"}).exit_code, 0);
+  const auto rows = testing::file_text(scratch_.path() / "out" / "predict" / "triples.tsv");
+
+  // A store that was partitioned has the names, too.
+  const auto whole = store_;
+  store_ = (scratch_.path() / "parts").string();
+  ASSERT_EQ(troupe({"partition", whole, store_, "--parts", "2"}).exit_code, 0);
+  const auto of_parts = predict({"--links", "test", "--names"});
+  ASSERT_EQ(of_parts.exit_code, 0) << of_parts.err;
+  EXPECT_EQ(testing::file_text(scratch_.path() / "out" / "predict" / "triples.tsv"), rows);
+  EXPECT_EQ(troupe({"inspect", store_, "--verify"}).exit_code, 0);
+
+  // The same triples in another order: other numbers.
+  const auto turned = scratch_.path() / "turned";
+  fs::create_directory(turned);
+  for (const auto& file : fs::directory_iterator(knowledge_folder / "family")) {
+    std::istringstream text(testing::file_text(file.path()));
+    std::vector<std::string> lines;
+    for (std::string line; std::getline(text, line);) {
+      lines.push_back(line);
+    }
+    std::ofstream out(turned / file.path().filename());
+    for (auto line = lines.rbegin(); line != lines.rend(); ++line) {
+      out << *line << '\n';
+    }
+  }
+  store_ = (scratch_.path() / "other").string();
+  const auto made =
+      troupe({"import", "--from", "triples", "--relations", "one", turned.string(), store_});
+  ASSERT_EQ(made.exit_code, 0) << made.err;
+  const auto other = predict({"--links", "test"});
+  EXPECT_EQ(other.exit_code, 3);
+  EXPECT_NE(other.err.find("expected learned rows of the nodes of "), std::string::npos)
+      << other.err;
+}
+
+TEST_F(KnowledgeExample, BatchesNameTheEndThatCandidatesReplace) {
+  const auto folder = (scratch_.path() / "batches").string();
+  const auto made = troupe(
+      {"batches", (knowledge_folder / "family.json").string(), "--set", "dataset.path=" + store_,
+       "--set", "output=" + (scratch_.path() / "out").string(), "--count", "2", "--out", folder});
+  ASSERT_EQ(made.exit_code, 0) << made.err;
+  const auto batches = json::parse(testing::file_text(folder + "/batches.json"))["batches"];
+  EXPECT_EQ(batches[0]["replaced"], "tail");
+  EXPECT_EQ(batches[1]["replaced"], "head");
+  EXPECT_EQ(batches[0]["links_of"], "triple");
+  EXPECT_EQ(batches[0]["link_sources_of"], "entity");
+  EXPECT_EQ(batches[0]["link_destinations_of"], "entity");
+}
+
 TEST_F(KnowledgeExample, SaysWhichTriplesItCannotComplete) {
   ASSERT_EQ(run(command("out", {"train.epochs=1"})).exit_code, 0);
   const auto file = [&](const char* name, std::uint64_t cols,
