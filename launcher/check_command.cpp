@@ -8,6 +8,7 @@
 #include "launcher/print_error.hpp"
 #include "launcher/processes/checkpoint_copies.hpp"
 #include "launcher/read_job.hpp"
+#include "launcher/temporary_place.hpp"
 #include "runtime/base/free_memory.hpp"
 #include "runtime/base/saturating.hpp"
 #include "runtime/base/staged_directory.hpp"
@@ -20,6 +21,7 @@
 #include "runtime/job/unused_keys.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <filesystem>
 #include <fmt/format.h>
@@ -318,6 +320,10 @@ ExitCode print_plan(const Job& job, const BorrowedJob& borrowed, const GraphInfo
 
 ExitCode check_command(const CheckArguments& arguments) {
   const EndAtSignal end_at_signal;
+  if (std::isnan(arguments.measure)) {
+    return print_error(
+        Error(Errc::invalid_argument, "--measure: expected a number of seconds, found nan"));
+  }
   auto job = read_job_or_print(arguments.job);
   if (!job) {
     return ExitCode::usage;
@@ -326,10 +332,11 @@ ExitCode check_command(const CheckArguments& arguments) {
   if (const auto early = check_before_data(*job, trainer); !early) {
     return print_error(early.error(), ExitCode::usage);
   }
-  std::error_code error;
-  const auto temporary = std::filesystem::temp_directory_path(error);
-  const auto scratch =
-      StagedDirectory::create(temporary / fmt::format("troupe-check-{}", getpid()));
+  const auto place = temporary_place("check");
+  if (!place) {
+    return data_error(place.error());
+  }
+  const auto scratch = StagedDirectory::create(*place);
   if (!scratch) {
     return data_error(scratch.error());
   }

@@ -7,6 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <fmt/format.h>
@@ -121,7 +122,8 @@ Result<double> measure_epoch_seconds(const Job& job, const PartitionedStore& sto
   trial->changed.wait_for(lock, wanted * 10, [&] { return trial->ended.has_value(); });
   if (steps == 0) {
     return Error(Errc::deadline_exceeded,
-                 fmt::format("expected two steps in {:.0f} s, found fewer", seconds * 10));
+                 fmt::format("expected two steps in {:g} s, found fewer; try: --measure {:g}",
+                             seconds * 10, std::max(2.0, seconds * 5)));
   }
   return took / static_cast<double>(steps) * static_cast<double>(cluster->steps_per_epoch());
 }

@@ -94,7 +94,9 @@ ExitCode generate_command(const GenerateArguments& arguments, PowerlawOptions op
 }
 
 ExitCode generate_command(const GenerateArguments& arguments, SbmOptions options) {
-  return generate_one_type(arguments, options, sbm_graph);
+  auto of_blocks = arguments;
+  of_blocks.labels = "learnable";  // also with --npy
+  return generate_one_type(of_blocks, options, sbm_graph);
 }
 
 ExitCode generate_command(const GenerateHeterogeneousArguments& arguments,

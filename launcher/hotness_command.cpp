@@ -75,6 +75,11 @@ Status write_all(const std::vector<std::filesystem::path>& files, const Hotness&
   return ok_status();
 }
 
+bool has_links_to_train(const GraphInfo& graph, const std::string& name) {
+  const auto* split = graph.find_split(name);
+  return split != nullptr && split->links.contains("train");
+}
+
 }  // namespace
 
 ExitCode hotness_command(const HotnessArguments& arguments) {
@@ -87,6 +92,14 @@ ExitCode hotness_command(const HotnessArguments& arguments) {
   const auto graph = GraphStore::open(arguments.store, {});
   if (!graph) {
     return data_error(graph.error());
+  }
+  if (arguments.options.links && !has_links_to_train(graph->info(), arguments.split)) {
+    return print_error(
+        Error(Errc::invalid_argument,
+              fmt::format(
+                  "--links: expected links to train in the split \"{}\", found none\ntry: without "
+                  "it, or troupe import --edge-split",
+                  arguments.split)));
   }
   auto options = arguments.options;
   options.fanout = fanout_of_hops(arguments.fanout);

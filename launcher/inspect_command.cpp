@@ -9,6 +9,7 @@
 #include "runtime/partition/partition_book.hpp"
 
 #include <algorithm>
+#include <filesystem>
 #include <fmt/format.h>
 #include <set>
 #include <string>
@@ -193,6 +194,17 @@ ExitCode inspect_command(const InspectArguments& arguments) {
   if (arguments.node && arguments.global) {
     return print_error(Error(Errc::invalid_argument, "expected --node or --global, got both"),
                        ExitCode::usage);
+  }
+  if (!arguments.type.empty() && !arguments.node && !arguments.global) {
+    return print_error(Error(Errc::invalid_argument,
+                             "--type: expected --node or --global, whose node type it is, found "
+                             "neither"));
+  }
+  std::error_code ignored;
+  if (std::filesystem::is_regular_file(arguments.store, ignored)) {
+    return print_error(Error(
+        Errc::not_found,
+        fmt::format("{}: expected the folder of a store, found a file", arguments.store.string())));
   }
   std::set<std::string> loaded;
   const StoreOptions options{.verify = arguments.verify ? Verify::full : Verify::sizes,

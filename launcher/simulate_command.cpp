@@ -2,35 +2,17 @@
 #include "launcher/end_at_signal.hpp"
 #include "launcher/print_error.hpp"
 #include "launcher/simulation.hpp"
+#include "launcher/temporary_place.hpp"
+#include "runtime/base/files.hpp"
+#include "runtime/base/staged_directory.hpp"
 
 #include <cstdio>
-#include <filesystem>
 #include <fmt/format.h>
+#include <limits>
 #include <string>
-#include <unistd.h>
 
 namespace troupe {
 namespace {
-
-/// A folder that goes when the command ends.
-class TemporaryFolder {
- public:
-  TemporaryFolder()
-      : path_(std::filesystem::temp_directory_path() /
-              fmt::format("troupe-simulate-{}", getpid())) {
-    std::filesystem::create_directories(path_);
-  }
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
 
 void print_plan_and_outcome(const FaultPlan& plan, const SimulationOutcome& outcome) {
   fmt::print("{}\n  {}: {}\n", to_string(plan), outcome.as_expected ? "as expected" : "WRONG",
@@ -56,8 +38,8 @@ ExitCode count(Simulation& simulation, const SimulateArguments& arguments) {
   std::uint64_t right = 0;
   std::uint64_t failed = 0;
   std::uint64_t wrong = 0;
-  for (std::uint64_t seed = arguments.seed; seed < arguments.seed + arguments.count; ++seed) {
-    const auto plan = simulation.plan(seed);
+  for (std::uint64_t i = 0; i < arguments.count; ++i) {
+    const auto plan = simulation.plan(arguments.seed + i);
     const auto outcome = simulation.run(plan, {});
     if (!outcome.as_expected) {
       ++wrong;
@@ -76,8 +58,27 @@ ExitCode count(Simulation& simulation, const SimulateArguments& arguments) {
 
 ExitCode simulate_command(const SimulateArguments& arguments) {
   const EndAtSignal end_at_signal;
-  const TemporaryFolder folder;
-  auto simulation = Simulation::create(folder.path());
+  if (arguments.count - 1 > std::numeric_limits<std::uint64_t>::max() - arguments.seed) {
+    return print_error(Error(
+        Errc::invalid_argument,
+        fmt::format("--count: expected seeds below 2^64, found {} of them from {} on\ntry: a lower "
+                    "--seed",
+                    arguments.count, arguments.seed)));
+  }
+  const auto place = temporary_place("simulate");
+  if (!place) {
+    return print_error(place.error());
+  }
+  const auto folder = StagedDirectory::create(*place);
+  if (!folder) {
+    return print_error(folder.error());
+  }
+  const auto below =
+      folder->path() / "data";  // stores wait for a lock on the folder that they are in
+  if (const auto made = make_folders(below); !made) {
+    return print_error(made.error());
+  }
+  auto simulation = Simulation::create(below);
   if (!simulation) {
     return print_error(simulation.error(), ExitCode::failed);
   }

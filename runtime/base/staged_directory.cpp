@@ -150,6 +150,9 @@ StagedDirectory::~StagedDirectory() {
 
 Result<StagedDirectory> StagedDirectory::create(const fs::path& final_path) {
   const auto target = final_path.has_filename() ? final_path : final_path.parent_path();
+  if (target.empty()) {
+    return Error(Errc::invalid_argument, "expected the name of a folder to make, found \"\"");
+  }
   if (has_name(target)) {
     return exists_error(target);
   }

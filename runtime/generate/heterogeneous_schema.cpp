@@ -212,8 +212,10 @@ Result<HeterogeneousSchema> citation_schema(std::uint64_t nodes, const GenerateO
   const auto venues = std::max(options.classes, papers / papers_per_venue);
   TROUPE_RETURN_IF_ERROR(generate::check_count("nodes", nodes, 4, generate::most_nodes));
   TROUPE_RETURN_IF_ERROR(generate::check_classes("", nodes / 4, options.classes));
-  TROUPE_RETURN_IF_ERROR(
-      generate::check_count("features", options.features, 2, store_layout::largest_feature_cols));
+  if (options.features != 0) {  // half of them are those of authors and venues
+    TROUPE_RETURN_IF_ERROR(
+        generate::check_count("features", options.features, 2, store_layout::largest_feature_cols));
+  }
   const auto authors = nodes - papers - venues;
   const EdgeTransforms transforms{.dedup = options.dedup, .reverse_edges = true};
   auto within = transforms;

@@ -142,7 +142,9 @@ Status check_memory(std::uint64_t bytes, std::string_view what) {
     return ok_status();
   }
   return Error(Errc::out_of_memory,
-               fmt::format("{} need {} bytes of memory, this machine has {}", what, bytes, there));
+               fmt::format("{} need {} bytes of memory, this machine has {}\ntry: fewer nodes, "
+                           "edges or features",
+                           what, bytes, there));
 }
 
 }  // namespace generate

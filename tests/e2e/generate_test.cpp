@@ -185,9 +185,23 @@ TEST_F(Generate, ArgumentsThatCannotBeAreUsageErrorsByName) {
   EXPECT_EQ(rmat("graph", "--labels other").exit_code, 2);
   EXPECT_EQ(rmat("graph", "--npy --feature-dtype u8").exit_code, 2);
   EXPECT_EQ(rmat("graph", "--threads -1").exit_code, 2);
+  const auto negative = troupe("generate rmat @/graph --nodes 10 --edges -1");
+  EXPECT_EQ(negative.exit_code, 2);
+  EXPECT_NE((negative.out + negative.err).find("expected a number from 0 on, found -1"),
+            std::string::npos)
+      << negative.err;
   EXPECT_EQ(troupe("generate rmat @/graph --edges 1").exit_code, 2);
   EXPECT_EQ(troupe("generate").exit_code, 2);
   EXPECT_FALSE(std::filesystem::exists(folder() + "/graph"));
+}
+
+TEST_F(Generate, BlocksAreWrittenAsNumPyFilesToo) {
+  const auto made = troupe("generate sbm @/npy --nodes 100 --edges 300 --classes 2 --npy");
+  ASSERT_EQ(made.exit_code, 0) << made.err;
+  EXPECT_EQ(troupe("generate sbm @/store --nodes 100 --edges 300 --classes 2").exit_code, 0);
+  ASSERT_EQ(troupe("import --from npy @/npy @/imported").exit_code, 0);
+  EXPECT_EQ(testing::file_text(folder() + "/imported/nodes-node/labels.npy"),
+            testing::file_text(folder() + "/store/nodes-node/labels.npy"));
 }
 
 TEST_F(Generate, AnExistingFolderIsADataError) {

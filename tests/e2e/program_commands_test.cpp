@@ -182,6 +182,41 @@ TEST_F(Program, InspectFindsANodeByEitherId) {
   EXPECT_EQ(troupe({"inspect", parts, "--node", "1", "--global", "1"}).exit_code, 2);
 }
 
+TEST_F(Program, OptionsWithoutEffectAreRefused) {
+  const auto store = folder() + "/store";
+  ASSERT_EQ(troupe({"import", "--from", "npy", example("data/cora"), store}).exit_code, 0);
+  const auto expect_refused = [&](std::vector<std::string> arguments, const std::string& text) {
+    const auto refused = troupe(std::move(arguments));
+    EXPECT_NE(refused.exit_code, 0) << text;
+    EXPECT_NE((refused.out + refused.err).find(text), std::string::npos) << refused.err;
+  };
+  expect_refused({"inspect", store, "--type", "node"}, "--type: expected --node or --global");
+  expect_refused({"inspect", store, "--node", "-1"}, "expected a number from 0 on, found -1");
+  expect_refused({"inspect", store + "/graph.json"},
+                 "expected the folder of a store, found a file");
+  expect_refused({"hotness", store, "--links"}, "--links: expected links to train in the split");
+  expect_refused({"check", quick_job(), "--measure", "nan"}, "--measure: expected a number");
+  expect_refused({"simulate", "--seed", "18446744073709551615", "--count", "3"},
+                 "--count: expected seeds below 2^64");
+  expect_refused({"batches", quick_job(), "--out", ""}, "expected the name of a folder to make");
+}
+
+TEST_F(Program, TemporaryFoldersAreThoseOfTmpdir) {
+  for (const std::vector<std::string>& arguments : std::vector<std::vector<std::string>>{
+           {"simulate", "--seed", "1"}, {"check", quick_job(), "--set", "output=" + output()}}) {
+    auto words = command(arguments);
+    words.insert(words.begin(), {"/usr/bin/env", "TMPDIR=" + folder() + "/none"});
+    const auto failed = testing::run_process(words, folder());
+    EXPECT_EQ(failed.exit_code, 3) << failed.err;
+    EXPECT_NE(failed.err.find("TMPDIR: expected a folder for temporary files"), std::string::npos)
+        << failed.err;
+    std::filesystem::create_directory(folder() + "/temporary");
+    words[1] = "TMPDIR=" + folder() + "/temporary";
+    EXPECT_EQ(testing::run_process(words, folder()).exit_code, 0);
+    EXPECT_TRUE(std::filesystem::remove(folder() + "/temporary")) << "it is empty";
+  }
+}
+
 TEST_F(Program, InspectDrawsDegreesAndSizes) {
   const auto store = folder() + "/store";
   const auto parts = folder() + "/parts";

@@ -196,6 +196,11 @@ TEST_F(Heterogeneous, TheBuiltInSchemaHasAuthorsPapersAndVenues) {
   EXPECT_ERROR(citation_schema(15, options), Errc::invalid_argument, "classes: expected at most 3");
   options.features = 1;
   EXPECT_ERROR(citation_schema(1000, options), Errc::invalid_argument, "features: expected 2 to");
+  options.features = 0;
+  ASSERT_OK_AND_ASSIGN(const auto without, citation_schema(1000, options));
+  for (const auto& type : without.nodes) {
+    EXPECT_EQ(type.features, 0U) << type.name;
+  }
 }
 
 TEST_F(Heterogeneous, ThreadsMemoryAndPiecesDoNotChangeAByte) {
