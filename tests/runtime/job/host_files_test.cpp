@@ -23,6 +23,7 @@ std::vector<std::string> files_of(const Job& job, std::uint32_t host) {
   graph.files = {{"splits/default.train.npy", 10, "a"}};
   PartitionInfo partition;
   partition.parts = job.partition.parts;
+  graph.files.push_back({"nodes-n/names.txt", 30, "c"});  // which no process of a host reads
   for (const char* path : {"part-0/nodes-n/features.npy", "part-1/nodes-n/features.npy",
                            "part-10/nodes-n/features.npy", "part-11/nodes-n/features.npy"}) {
     partition.files.push_back({path, 20, "b"});
