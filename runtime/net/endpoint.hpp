@@ -27,6 +27,9 @@ class LinkSource {
   virtual void wanted(std::weak_ptr<Endpoint> by, Clock::time_point until) = 0;
 };
 
+/// Requests have numbers from 1 to this one: the upper bits of CAF's message ids are flags.
+inline constexpr std::uint64_t largest_request = (std::uint64_t{1} << 60) - 1;
+
 struct EndpointOptions {
   /// Requests plus the most that their replies may take in flight, per traffic class: gradients wait
   /// at the peer for slower ranks, which may need rows over this very link, so no class may use up
@@ -55,10 +58,8 @@ struct EndpointOptions {
   Timers* timers = nullptr;
   /// Asked for a new link at each interruption; null on the side that accepts.
   std::shared_ptr<LinkSource> source{};
-  std::string name = "link";  ///< in errors, e.g. "link host 0 to host 2"
-  /// Number of the first request, at least 1. A process that takes the place of a lost one starts
-  /// above all numbers of that one (incarnation << 40): the peer may still be serving those.
-  std::uint64_t first_request = 1;
+  std::string name = "link";        ///< in errors, e.g. "link host 0 to host 2"
+  std::uint64_t first_request = 1;  ///< Number of the first request, at least 1
 };
 
 /// What the window of one traffic class let through.
@@ -78,7 +79,7 @@ struct EndpointStats {
   std::uint64_t resent = 0;         ///< sent again over a new link
   std::uint64_t replies = 0;        ///< received, failures included
   std::uint64_t served = 0;         ///< answers sent, but not refusals
-  std::uint64_t refused = 0;        ///< the peer's requests over serving_bytes
+  std::uint64_t refused = 0;        ///< the peer's requests over serving_bytes or largest_request
   std::uint64_t too_large = 0;      ///< answers kept: larger than the peer's requests announced
   std::uint64_t asked_again = 0;    ///< requests sent again because their answers are too large
   std::uint64_t oversized = 0;      ///< received: answers over the announced bytes, not passed on
@@ -180,10 +181,11 @@ class Endpoint final : public std::enable_shared_from_this<Endpoint> {
   void on_frame(std::uint64_t link_number, Frame&& frame);
   void on_answer(std::uint64_t link_number, Frame&& frame);
   void on_request(std::uint64_t link_number, Frame&& frame);
-  void take_size(std::uint64_t id, std::uint64_t bytes);  // under the lock
-  bool admit(const Frame& frame);                         // under the lock
-  void keep_answer(std::uint64_t id, Frame&& frame);      // under the lock
-  void give_kept(std::uint64_t id);                       // under the lock
+  void take_size(std::uint64_t id, std::uint64_t bytes);   // under the lock
+  bool admit(const Frame& frame);                          // under the lock
+  void refuse(const FrameHeader& head, const Error& why);  // under the lock
+  void keep_answer(std::uint64_t id, Frame&& frame);       // under the lock
+  void give_kept(std::uint64_t id);                        // under the lock
   void drop_kept(std::uint64_t id);
   void answer_peer(const FrameHeader& to, FrameKind kind, Frame&& frame);
   void on_down(std::uint64_t link_number, const Error& why);

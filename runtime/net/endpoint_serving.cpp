@@ -36,23 +36,34 @@ bool Endpoint::admit(const Frame& frame) {
     ++s.stats.dropped;
     return false;
   }
+  if (id > largest_request) {
+    refuse(frame.head, Error(Errc::invalid_argument,
+                             fmt::format("expected a request number from 1 to {}, found {}",
+                                         largest_request, id)));
+    return false;
+  }
   const auto bytes = saturating_add(frame.size_bytes(), frame.head.max_reply_bytes);
   if (fits(s.serving_bytes, bytes, s.options.serving_bytes, s.serving.empty())) {
     s.serving.insert(id, State::Serving{bytes, frame.head.max_reply_bytes, {}});
     s.serving_bytes = saturating_add(s.serving_bytes, bytes);
     return true;
   }
+  refuse(frame.head,
+         Error(Errc::overloaded, fmt::format("the peer serves {} of {} bytes; the request needs {}",
+                                             s.serving_bytes, s.options.serving_bytes, bytes)));
+  return false;
+}
+
+/// Answers a request that is not served.
+void Endpoint::refuse(const FrameHeader& head, const Error& why) {
+  auto& s = *state_;
   ++s.stats.refused;
   Frame refusal;
-  encode_error(
-      Error(Errc::overloaded, fmt::format("the peer serves {} of {} bytes; the request needs {}",
-                                          s.serving_bytes, s.options.serving_bytes, bytes)),
-      refusal);
+  encode_error(why, refusal);
   refusal.head.kind = FrameKind::failure;
-  refusal.head.request = id;
-  refusal.head.method = frame.head.method;
+  refusal.head.request = head.request;
+  refusal.head.method = head.method;
   s.send(std::move(refusal));
-  return false;
 }
 
 void Endpoint::answer_peer(const FrameHeader& to, FrameKind kind, Frame&& frame) {

@@ -82,6 +82,30 @@ TEST(Endpoint, ServesRequestsThatOvertookEachOther) {
   EXPECT_EQ(peer.handler->requests.size(), 2U);
 }
 
+TEST(Endpoint, RefusesNumbersThatAreNoneOfRequests) {
+  BarePeer peer;
+  peer.send(FrameKind::request, largest_request, TrafficClass::rows);
+  EXPECT_EQ(peer.handler->requests.size(), 1U);
+
+  const std::vector<std::uint64_t> refused{largest_request + 1, std::uint64_t{1} << 61 | 1,
+                                           std::uint64_t{1} << 63 | 1};
+  for (const auto number : refused) {
+    peer.send(FrameKind::request, number, TrafficClass::rows);
+  }
+
+  EXPECT_EQ(peer.handler->requests.size(), 1U);
+  EXPECT_EQ(peer.endpoint->stats().refused, refused.size());
+  ASSERT_EQ(peer.recorder->frames.size(), refused.size());
+  for (std::size_t i = 0; i < refused.size(); ++i) {
+    const auto& answer = peer.recorder->frames[i];
+    EXPECT_EQ(answer.head.kind, FrameKind::failure);
+    EXPECT_EQ(answer.head.request, refused[i]);
+    EXPECT_EQ(decode_error(answer).code(), Errc::invalid_argument);
+    EXPECT_NE(std::string(decode_error(answer).what()).find(fmt::format("found {}", refused[i])),
+              std::string::npos);
+  }
+}
+
 TEST(Endpoint, DropsRepliesToNothing) {
   BarePeer peer;
   peer.send(FrameKind::reply, 1, TrafficClass::rows);
