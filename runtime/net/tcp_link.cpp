@@ -56,8 +56,8 @@ void TcpLink::begin(std::shared_ptr<LinkEvents> events) {
     return tell_down();
   }
   if (!early_.empty()) {
-    auto status = reader_->feed(std::exchange(early_, {}), frames_);
-    return deliver(std::move(status));
+    const auto early = std::exchange(early_, {});
+    return deliver(feed(0, early));
   }
   read();
 }
@@ -204,12 +204,18 @@ void TcpLink::on_read(const ErrorCode& error, std::size_t bytes, std::size_t dir
 }
 
 Status TcpLink::take(std::size_t bytes, std::size_t direct) {
+  const std::size_t placed = std::min(bytes, direct);
+  return feed(placed, std::span(scratch_).first(bytes - placed));
+}
+
+/// \param placed  bytes that were read to where the reader wants them
+/// \param rest    those after them
+Status TcpLink::feed(std::size_t placed, std::span<const std::byte> rest) {
   try {
-    const std::size_t placed = std::min(bytes, direct);
     if (placed > 0) {
       TROUPE_RETURN_IF_ERROR(reader_->fed(placed, frames_));
     }
-    return reader_->feed(std::span(scratch_).first(bytes - placed), frames_);
+    return reader_->feed(rest, frames_);
   } catch (const std::bad_alloc&) {
     return Error(Errc::out_of_memory, "no memory for a frame that the peer sends");
   }

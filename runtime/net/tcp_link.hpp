@@ -52,6 +52,7 @@ class TcpLink final : public Link,
   void read();
   void on_read(const ErrorCode& error, std::size_t bytes, std::size_t direct);
   Status take(std::size_t bytes, std::size_t direct);
+  Status feed(std::size_t placed, std::span<const std::byte> rest);
   void deliver(Status status);
   // Watching, and the end.
   void watch();
