@@ -6,6 +6,7 @@
 #include "launcher/processes/process_arguments.hpp"
 #include "launcher/read_job.hpp"
 #include "runtime/job/layout.hpp"
+#include "runtime/net/tcp_address.hpp"
 
 #include <charconv>
 #include <cstdlib>
@@ -83,7 +84,11 @@ Result<ProcessArguments> process_arguments(const JoinArguments& arguments, const
   process.director = arguments.director;
   process.job = job.file_digest;
   process.listen = arguments.listen;
-  if (process.listen.empty()) {
+  if (!process.listen.empty()) {
+    if (const auto address = net::parse_listen_address(process.listen); !address) {
+      return Error(address.error()).with("--listen");
+    }
+  } else {
     TROUPE_ASSIGN_OR_RETURN(const auto own,
                             local_address_towards(host_of_address(arguments.director)));
     process.listen = own + ":0";

@@ -3,6 +3,7 @@
 #include "runtime/base/files.hpp"
 #include "runtime/job/process_list.hpp"
 #include "runtime/job/words.hpp"
+#include "runtime/net/tcp_address.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -112,6 +113,12 @@ Status take_address_apart(HostSpec& host) {
   }
   host.address = without_brackets(host.address);
   host.listen = without_brackets(host.listen);
+  if (net::is_wildcard(host.listen)) {
+    return Error(Errc::invalid_argument,
+                 fmt::format("listen: expected an address under which the other hosts reach {}, "
+                             "found \"{}\", which stands for all of its addresses",
+                             host.address, host.listen));
+  }
   return ok_status();
 }
 

@@ -203,7 +203,7 @@ void check_hosts(const Job& job, ProblemList& problems) {
     problems.add({"/cluster/transport", "\"auto\" or \"tcp\": this build has no UCX", "\"ucx\"",
                   "install libucx-dev and build again, or use \"tcp\""});
   }
-  if (cluster.launch == "manual" && cluster.listen.empty()) {
+  if (cluster.launch == "manual" && cluster.listen.empty() && !problems.has("/cluster/listen")) {
     problems.add({"/cluster/listen", "HOST:PORT with launch \"manual\"", "nothing",
                   "where the other hosts reach this one"});
   }

@@ -284,11 +284,12 @@ void add_links(std::vector<SchemaRow>& rows) {
       {"/cluster/listen",
        text_rule(1),
        absent(),
-       "where the directing process listens, HOST:PORT, port 0 being any free one; else on "
-       "loopback with `local`, on the way to the hosts with `ssh` and `slurm`",
+       "where the directing process listens, HOST:PORT, port 0 being any free one; not 0.0.0.0 or "
+       "[::], which others cannot connect to; else on loopback with `local`, on the way to the "
+       "hosts with `ssh` and `slurm`",
        {},
        put<&Job::cluster, &ClusterJob::listen>,
-       &check_line<&net::parse_tcp_address>});
+       &check_line<&net::parse_listen_address>});
   rows.push_back({"/cluster/token_file",
                   text_rule(1),
                   absent(),

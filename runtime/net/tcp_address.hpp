@@ -17,4 +17,10 @@ struct TcpAddress {
 /// \errors invalid_argument
 Result<TcpAddress> parse_tcp_address(std::string_view text);
 
+/// Whether `host` is 0.0.0.0, or IPv6's ::, in any notation: a socket listens there on all addresses, but no other
+/// host can connect to it.
+bool is_wildcard(const std::string& host);
+/// An address to listen at, which other processes connect to. \errors invalid_argument, also for a wildcard
+Result<TcpAddress> parse_listen_address(std::string_view text);
+
 }  // namespace troupe::net

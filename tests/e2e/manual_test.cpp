@@ -270,6 +270,16 @@ TEST_F(Manual, ALauncherThatHasStartedAnotherNumberOfProcessesIsRefused) {
   EXPECT_TRUE(joined.find("WORLD_SIZE: expected 2, the job's hosts, found 4")) << joined.text();
 }
 
+TEST_F(Manual, AHostThatOthersCouldNotConnectToIsRefused) {
+  director_ = "127.0.0.1:1";  // no run is needed for this
+
+  auto& joined = join({"--host-rank", "0", "--listen", "0.0.0.0:0"});
+
+  expect_end(joined, 2);
+  EXPECT_TRUE(joined.find("--listen: address \"0.0.0.0:0\": expected one that other processes can"))
+      << joined.text();
+}
+
 TEST_F(Manual, AWrongTokenIsRefusedOnBothSidesAndDoesNotDisturbTheRun) {
   ASSERT_NO_FATAL_FAILURE(start());
   const auto wrong = folder() + "/wrong";

@@ -66,6 +66,9 @@ TEST(HostLine, RefusesWhatItCannotMean) {
            {"a cores=1024", "0..1023"},
            {"a device=gpu:0", "device: expected cpu, cuda"},
            {"a device=", "device"},
+           {"a listen=0.0.0.0",
+            "an address under which the other hosts reach a, found \"0.0.0.0\""},
+           {"a listen=[::]", "found \"::\""},
        }) {
     EXPECT_ERROR(parse_host(line), Errc::invalid_argument, problem);
   }
@@ -146,6 +149,15 @@ TEST(JobHosts, TheJobThatTravelsHasTheLinesOfTheFile) {
   EXPECT_EQ(again.job.cluster.world(), 3U);
 }
 
+TEST(JobHosts, AListenAddressThatIsRefusedIsNotMissing) {
+  ASSERT_OK_AND_ASSIGN(const auto reading,
+                       parse_job(R"({"dataset": {"path": "d"}, "sample": {"fanout": [2]},
+                    "cluster": {"launch": "manual", "hosts": 2, "listen": "[::]:7000"}})",
+                                 "/jobs", {}));
+
+  EXPECT_EQ(reading.problems.size(), 1U) << to_string(reading.problems);
+}
+
 TEST(JobHosts, RefusesWhatCannotBe) {
   for (const auto& [cluster, problem] : std::vector<std::pair<std::string, std::string>>{
            {R"({"launch": "ssh", "hosts": 2})", "/cluster/hosts"},
@@ -162,6 +174,8 @@ TEST(JobHosts, RefusesWhatCannotBe) {
            {R"({"launch": "local", "listen": "nonsense"})",
             "/cluster/listen: expected a text as in docs/job-file.md, found address \"nonsense\""},
            {R"({"launch": "manual", "listen": "a:70000"})", "expected a port from 0 to 65535"},
+           {R"({"launch": "manual", "listen": "0.0.0.0:7000"})",
+            "found address \"0.0.0.0:7000\": expected one that other processes can connect to"},
            {R"({"hosts": 2, "servers": 7})",
             "/cluster/servers: expected none with placement \"collocated\", found 7; placement "
             "\"server_client\" has servers"},

@@ -62,6 +62,18 @@ TEST(TcpAddress, IsHostAndPort) {
   }
 }
 
+TEST(TcpAddress, ToListenAtIsOneThatOthersCanConnectTo) {
+  for (const char* text : {"127.0.0.1:4000", "node-7.cluster:0", "[fe80::1]:0", "0.0.0.1:1"}) {
+    EXPECT_OK(parse_listen_address(text));
+  }
+  for (const char* text : {"0.0.0.0:0", "0:4000", "[::]:4000", "[0:0::0]:1"}) {
+    EXPECT_ERROR(
+        parse_listen_address(text), Errc::invalid_argument,
+        fmt::format("address \"{}\": expected one that other processes can connect to", text));
+  }
+  EXPECT_ERROR(parse_listen_address("host"), Errc::invalid_argument, "try: HOST:PORT");
+}
+
 TEST(TcpListener, TellsBothEndsWhoThePeerIs) {
   auto server = test_handshake(2);
   Listening far("127.0.0.1:0", server);
