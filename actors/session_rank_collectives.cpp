@@ -165,11 +165,21 @@ void take_result(Self* self, std::uint64_t number, Result<Reduced> sum) {
   on_device(operation.what) ? take_agreement(self, operation) : finish(operation);
 }
 
+/// A timer that comes before the deadline is enough: it sets the next one. So there are at most as many timers as
+/// deadlines of different lengths.
+void set_timer(Self* self, const Operation& operation) {
+  auto& timers = self->state.timers;
+  if (!timers.empty() && *timers.begin() <= operation.deadline) {
+    return;
+  }
+  timers.insert(operation.deadline);
+  self->delayed_send(self, operation.deadline - self->clock().now(),
+                     Ref<OperationDeadline>(OperationDeadline{operation.deadline}));
+}
+
 void arm(Self* self, Operation& operation, const Contribute& request) {
-  ++operation.attempt;
-  self->delayed_send(
-      self, request.deadline,
-      Ref<OperationDeadline>(OperationDeadline{operation.number, operation.attempt}));
+  operation.deadline = self->clock().now() + request.deadline;
+  set_timer(self, operation);
 }
 
 /// A barrier that ran into its deadline is waited for again; it may be over by now.
@@ -263,13 +273,16 @@ void take_share(Self* self, const Ref<net::GradientChunk>& share) {
   }
 }
 
-void check_deadline(Self* self, const OperationDeadline& deadline) {
+void check_deadline(Self* self, const OperationDeadline& reached) {
   auto& state = self->state;
-  if (!state.now || state.now->number != deadline.number ||
-      state.now->attempt != deadline.attempt || !state.now->promise) {
+  state.timers.erase(reached.timer);
+  if (!state.now || !state.now->promise) {
     return;
   }
   auto& operation = *state.now;
+  if (self->clock().now() < operation.deadline) {
+    return set_timer(self, operation);
+  }
   const auto arrived = state.exchange->reducer().arrived();
   const bool all_here = std::ranges::all_of(arrived, [](bool here) { return here; });
   const Error why(Errc::deadline_exceeded,

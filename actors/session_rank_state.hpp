@@ -11,9 +11,11 @@
 #include <caf/response_promise.hpp>
 #include <caf/stateful_actor.hpp>
 
+#include <chrono>
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -37,9 +39,9 @@ struct Operation {
   std::optional<caf::response_promise> promise;
   std::span<float> vector = {};  ///< On the device
   Together result = {};
-  std::uint64_t attempt = 0;  ///< counts the deadlines
-  bool done = false;          ///< all sums are here
-  bool told = false;          ///< and were handed to the rank's thread
+  std::chrono::steady_clock::time_point deadline = {};
+  bool done = false;  ///< all sums are here
+  bool told = false;  ///< and were handed to the rank's thread
 };
 
 struct WaitingTake {
@@ -66,6 +68,8 @@ struct State {
   std::uint64_t singles = 0;  ///< Batches outside the stream
 
   std::optional<Operation> now;
+  /// When messages OperationDeadline come: CAF 0.17 does not take them back, so operations share them.
+  std::set<std::chrono::steady_clock::time_point> timers;
   std::optional<Error> broken;  ///< why no collective can work any more
 
   std::shared_ptr<const net::TrainingState> offered;
@@ -92,8 +96,7 @@ void digest_learned(Self* self, const DigestAllLearned& request);
 
 // session_rank_collectives.cpp
 struct OperationDeadline {
-  std::uint64_t number = 0;
-  std::uint64_t attempt = 0;
+  std::chrono::steady_clock::time_point timer = {};  ///< As State::timers has it
 };
 void contribute(Self* self, const Contribute& request);
 /// The other side: takes a rank's share of the slice that this rank sums.

@@ -145,6 +145,9 @@ class ScriptedSystem {
     clock().advance_time(end - clock().now());
   }
 
+  /// Delayed messages and deadlines of requests that are still to come.
+  std::size_t timers() { return clock().schedule().size(); }
+
   /// A line of the test's own, for example from a function that an actor calls.
   void say(std::string line) { trace_.push_back(std::move(line)); }
   /// The trace since the last call. Continuations are left out: they are no messages to others.
