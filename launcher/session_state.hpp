@@ -4,6 +4,7 @@
 #include "actors/error.hpp"
 #include "actors/holder_tensors.hpp"
 #include "actors/session_rank.hpp"
+#include "actors/wait_for_answer.hpp"
 #include "launcher/cluster_hooks.hpp"
 #include "launcher/program_device.hpp"
 #include "launcher/session.hpp"
@@ -121,11 +122,14 @@ struct Session::State {
   template <class Reply, class Request>
   Result<Ref<Reply>> ask(const caf::actor& whom, Request request,
                          std::chrono::milliseconds within) {
-    Result<Ref<Reply>> answer = Error(Errc::internal, "no answer");
-    self->request(whom, within, Ref<Request>(std::move(request)))
-        .receive([&](const Ref<Reply>& reply) { answer = reply; },
-                 [&](const caf::error& error) { answer = error_of(error, within); });
-    return answer;
+    const auto sent = self->request(whom, caf::infinite, Ref<Request>(std::move(request)));
+    const auto answer = wait_for_answer(self, sent.id(), within);
+    if (answer.template match_elements<Ref<Reply>>()) {
+      return answer.template get_as<Ref<Reply>>(0);
+    }
+    return answer.template match_elements<caf::error>()
+               ? error_of(answer.template get_as<caf::error>(0), within)
+               : Error(Errc::internal, "an answer of another type than the call expects");
   }
   template <class Reply, class Request>
   Result<Ref<Reply>> ask(Request request) {
