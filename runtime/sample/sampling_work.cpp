@@ -1,6 +1,7 @@
 #include "runtime/sample/sampling_work.hpp"
 
 #include "runtime/sample/one_hop.hpp"
+#include "runtime/sample/seed_limits.hpp"
 #include "runtime/sample/walks/walk_pairs.hpp"
 
 #include <algorithm>
@@ -70,7 +71,7 @@ Status SamplingWork::answer_here() {
 }
 
 /// Grows the batch from its seeds, once they are known.
-void SamplingWork::grow() {
+Status SamplingWork::grow() {
   if (link_seeds_) {
     auto found = std::move(*link_seeds_).take();
     link_seeds_.reset();
@@ -79,38 +80,60 @@ void SamplingWork::grow() {
   }
   if (inputs_.options->walks && !inputs_.options->links) {
     auto& [type, nodes] = seeds_.groups.front();
+    TROUPE_RETURN_IF_ERROR(check_walk_seeds(*inputs_.graph, *inputs_.options, type, nodes.size()));
     walks_.emplace(*inputs_.graph, *inputs_.book, inputs_.options, key_, type, std::move(nodes),
                    *inputs_.halos, inputs_.scratch, std::move(seeds_.times));
-    return;
+    return ok_status();
   }
+  TROUPE_RETURN_IF_ERROR(
+      check_seed_count(*inputs_.graph, *inputs_.book, *inputs_.options, seeds_.size()));
   builder_.emplace(*inputs_.graph, *inputs_.book, inputs_.options, key_, seeds_, *inputs_.halos,
                    inputs_.scratch);
+  return ok_status();
 }
 
 /// Walks begin at the sources of the positive links, whose place pairs of walks take.
-void SamplingWork::walk_first() {
+Status SamplingWork::walk_first() {
   const auto types = end_types(*inputs_.graph, *inputs_.options->links, positives_->edge_type);
+  TROUPE_RETURN_IF_ERROR(
+      check_walk_seeds(*inputs_.graph, *inputs_.options, types.source, positives_->sources.size()));
   walks_.emplace(*inputs_.graph, *inputs_.book, inputs_.options, key_, types.source,
                  std::exchange(positives_->sources, {}), *inputs_.halos, inputs_.scratch);
+  return ok_status();
 }
 
-void SamplingWork::draw_negatives(PositiveLinks links, LinkEndTypes types) {
+Status SamplingWork::draw_negatives(PositiveLinks links, LinkEndTypes types) {
+  TROUPE_RETURN_IF_ERROR(
+      check_link_seeds(*inputs_.graph, *inputs_.book, *inputs_.options, links, types));
   positives_.reset();
   link_seeds_.emplace(*inputs_.graph, *inputs_.book, inputs_.options, key_, std::move(links),
                       types);
+  return ok_status();
+}
+
+/// Does what needs no answer.
+Status SamplingWork::begin() {
+  if (positives_ && !walks_ && inputs_.options->walks) {
+    return walk_first();
+  }
+  if (positives_ && !walks_) {
+    const auto types = end_types(*inputs_.graph, *inputs_.options->links, positives_->edge_type);
+    return draw_negatives(*std::move(positives_), types);
+  }
+  return link_seeds_ || builder_ || walks_ ? ok_status() : grow();
 }
 
 /// What can be asked now.
-std::vector<SampleQuestion> SamplingWork::questions() {
+Result<std::vector<SampleQuestion>> SamplingWork::questions() {
   std::vector<SampleQuestion> all;
   if (walks_ && positives_ && walks_->done()) {
     const auto walked = std::move(*walks_).take();
     walks_.reset();
     const auto types =
         turn_of_pairs(*inputs_.options->links, key_, walked.walks->column_types.front());
-    draw_negatives(
+    TROUPE_RETURN_IF_ERROR(draw_negatives(
         links_of_pairs(walked, positives_->edge_type, types, inputs_.options->walks->window),
-        types);
+        types));
   }
   if (link_seeds_) {
     for (auto& [id, part, request] : link_seeds_->questions()) {
@@ -121,7 +144,7 @@ std::vector<SampleQuestion> SamplingWork::questions() {
     }
   }
   if (link_seeds_ && link_seeds_->done()) {
-    grow();
+    TROUPE_RETURN_IF_ERROR(grow());
   }
   if (builder_) {
     for (auto& [id, part, lists_of, request] : builder_->questions()) {
@@ -165,20 +188,17 @@ void SamplingWork::begin_hop(bool asks) {
 }
 
 Result<SamplingWork::Step> SamplingWork::step(const std::vector<Arrived>& arrived) {
-  if (positives_ && !walks_ && inputs_.options->walks) {
-    walk_first();
-  } else if (positives_ && !walks_) {
-    const auto types = end_types(*inputs_.graph, *inputs_.options->links, positives_->edge_type);
-    draw_negatives(*std::move(positives_), types);
-  } else if (!link_seeds_ && !builder_ && !walks_) {
-    grow();
-  }
+  TROUPE_RETURN_IF_ERROR(begin());
   for (const auto& reply : arrived) {
     TROUPE_RETURN_IF_ERROR(take_reply(reply));
   }
   Step step;
   TROUPE_RETURN_IF_ERROR(answer_here());
-  for (auto asked = questions(); !asked.empty(); asked = questions()) {
+  for (;;) {
+    TROUPE_ASSIGN_OR_RETURN(auto asked, questions());
+    if (asked.empty()) {
+      break;
+    }
     if (builder_ || walks_) {
       begin_hop(true);
     }

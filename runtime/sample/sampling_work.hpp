@@ -86,7 +86,7 @@ class SamplingWork {
 
   /// Takes replies, samples this host's lists, and continues with the next hop as long as it needs no
   /// other host. Requests to other hosts are handed out before this host's lists are sampled.
-  /// \errors those of BatchBuilder::answer and sample_one_hop
+  /// \errors those of BatchBuilder::answer, sample_one_hop and seed_limits.hpp
   Result<Step> step(const std::vector<Arrived>& arrived);
 
   const BatchKey& key() const { return key_; }
@@ -99,14 +99,15 @@ class SamplingWork {
   std::shared_ptr<const Part> here(PartId part, ListsOf lists_of) const;
   Status take_reply(const Arrived& arrived);
   Status answer_here();
-  std::vector<SampleQuestion> questions();
+  Result<std::vector<SampleQuestion>> questions();
   void split(std::vector<SampleQuestion> questions, std::vector<SampleQuestion>& elsewhere);
   Status take_lists(std::uint32_t question, const std::shared_ptr<const HopReply>& reply);
   Status take_edges(std::uint32_t question, const EdgesThere& there);
   void begin_hop(bool asks);
-  void walk_first();
-  void draw_negatives(PositiveLinks links, LinkEndTypes types);
-  void grow();
+  Status begin();
+  Status walk_first();
+  Status draw_negatives(PositiveLinks links, LinkEndTypes types);
+  Status grow();
   std::uint32_t hop() const { return walks_ ? walks_->step() : builder_->hop(); }
   bool is_grown() const {
     return walks_ ? !positives_ && walks_->done() : builder_ && builder_->done();
