@@ -7,6 +7,7 @@
 #include <chrono>
 #include <fmt/format.h>
 #include <future>
+#include <iterator>
 #include <thread>
 #include <vector>
 
@@ -176,7 +177,23 @@ std::shared_ptr<Gate> Neighbourhood::make_gate(const net::ProcessInstance& peer,
   return Gate::make(system_, nullptr, options);
 }
 
+/// Gates that were dropped and have closed by now are needed for the totals alone.
+/// \returns those, to be freed without the lock
+std::vector<std::shared_ptr<Gate>> Neighbourhood::take_closed() {
+  const auto closing = std::stable_partition(
+      dropped_.begin(), dropped_.end(),
+      [](const auto& gate) { return !gate->wait_closed(std::chrono::milliseconds(0)); });
+  std::vector<std::shared_ptr<Gate>> closed(std::make_move_iterator(closing),
+                                            std::make_move_iterator(dropped_.end()));
+  dropped_.erase(closing, dropped_.end());
+  for (const auto& gate : closed) {
+    add(closed_totals_, gate->stats());
+  }
+  return closed;
+}
+
 void Neighbourhood::expect(const net::ProcessInstance& peer, const std::string& address) {
+  std::vector<std::shared_ptr<Gate>> closed;
   std::shared_ptr<Gate> old;
   std::shared_ptr<Gate> made;
   std::shared_ptr<GateDialer> dials;
@@ -188,6 +205,7 @@ void Neighbourhood::expect(const net::ProcessInstance& peer, const std::string& 
         (peer.incarnation == neighbour.incarnation && neighbour.gate)) {
       return;
     }
+    closed = take_closed();
     old = std::move(neighbour.gate);
     if (old) {
       dropped_.push_back(old);
@@ -267,6 +285,7 @@ std::shared_ptr<Gate> Neighbourhood::gate(const net::ProcessInstance& instance) 
 }
 
 void Neighbourhood::drop(const net::ProcessInstance& instance, const Error& why) {
+  std::vector<std::shared_ptr<Gate>> closed;
   std::shared_ptr<Gate> gate;
   {
     const std::lock_guard guard(mutex_);
@@ -274,6 +293,7 @@ void Neighbourhood::drop(const net::ProcessInstance& instance, const Error& why)
     if (instance.incarnation < neighbour.incarnation) {
       return;
     }
+    closed = take_closed();
     neighbour.incarnation = instance.incarnation + 1;  // the next that may come
     gate = std::exchange(neighbour.gate, nullptr);
     if (gate) {
@@ -288,8 +308,8 @@ void Neighbourhood::drop(const net::ProcessInstance& instance, const Error& why)
 // ---- the end ----
 
 net::LinkTotals Neighbourhood::totals() const {
-  net::LinkTotals totals;
   const std::lock_guard guard(mutex_);
+  auto totals = closed_totals_;
   for (const auto& [id, neighbour] : neighbours_) {
     if (neighbour.gate) {
       add(totals, neighbour.gate->stats());

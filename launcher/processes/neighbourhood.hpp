@@ -74,6 +74,7 @@ class Neighbourhood : public std::enable_shared_from_this<Neighbourhood> {
   class GateDialer;
   Neighbourhood(caf::actor_system& system, NeighbourhoodOptions options);
   net::HandshakeOptions handshake() const;
+  std::vector<std::shared_ptr<Gate>> take_closed();  // under the lock
   Status admit(const net::PeerIdentity& peer) const;
   void accept(const std::shared_ptr<net::Link>& link, const net::PeerIdentity& peer);
   std::shared_ptr<net::Dialer> dialer(const net::ProcessInstance& peer, const std::string& address);
@@ -89,7 +90,8 @@ class Neighbourhood : public std::enable_shared_from_this<Neighbourhood> {
   mutable std::mutex mutex_;
   NeighbourhoodOptions options_;
   std::map<ProcessId, Neighbour> neighbours_;
-  std::vector<std::shared_ptr<Gate>> dropped_;  ///< closing; for the totals, and to wait for them
+  std::vector<std::shared_ptr<Gate>> dropped_;  ///< Closing; close() waits for them
+  net::LinkTotals closed_totals_;               ///< Of gates that were dropped and are closed
   bool closed_ = false;
 };
 

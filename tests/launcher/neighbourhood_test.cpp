@@ -258,6 +258,59 @@ TEST(Neighbourhood, TotalsCountWhatWasAskedOverLinksThatAreGone) {
   EXPECT_EQ(b.around->totals().requests, before.requests);
 }
 
+TEST(Neighbourhood, KeepsTheTotalsOfClosedGatesAlone) {
+  std::mutex mutex;
+  std::map<ProcessId, std::weak_ptr<Gate>> gates;
+  std::condition_variable changed;
+  const auto gate_of = [&](std::uint32_t id) {
+    std::unique_lock guard(mutex);
+    changed.wait_for(guard, 10s, [&] { return gates.contains(static_cast<ProcessId>(id)); });
+    return gates[static_cast<ProcessId>(id)].lock();
+  };
+  const auto kept = [&] {
+    const std::lock_guard guard(mutex);
+    return std::ranges::count_if(gates, [](const auto& gate) { return !gate.second.expired(); });
+  };
+  Process a(1, 1, [&](auto& options) {
+    options.connected = [&](ProcessId other, const std::shared_ptr<Gate>& gate) {
+      const std::lock_guard guard(mutex);
+      gates[other] = gate;
+      changed.notify_all();
+    };
+  });
+  constexpr std::uint32_t peers = 6;
+  for (std::uint32_t id = 10; id < 10 + peers; ++id) {
+    Process peer(id);
+    ASSERT_OK(peer.connect(a.instance(), a.address()));
+    const auto gate = gate_of(id);
+    ASSERT_NE(gate, nullptr);
+    EXPECT_EQ(a.ask(*gate), id * 100ULL + 1);
+    a.around->drop(peer.instance(), Error(Errc::peer_lost, "dropped"));
+  }
+
+  for (int tries = 0; kept() > 0 && tries < 1000; ++tries) {
+    std::this_thread::sleep_for(10ms);
+    a.around->drop({ProcessId{9}, 1}, Error(Errc::peer_lost, "unknown"));
+  }
+
+  EXPECT_EQ(kept(), 0);
+  EXPECT_EQ(a.around->totals().requests, peers);
+}
+
+TEST(Neighbourhood, AGateMayBeClosedAsSoonAsItIsThere) {
+  Process director(0, 1, [](auto& options) {
+    options.connected = [](ProcessId, const std::shared_ptr<Gate>& gate) {
+      gate->close(Error(Errc::cancelled, "the run is over"));
+    };
+  });
+  Process member(3);
+
+  ASSERT_OK_AND_ASSIGN(const auto gate, member.connect(director.instance(), director.address()));
+
+  EXPECT_EQ(member.ask(*gate), 0U);
+  EXPECT_EQ(member.first_loss().substr(0, 14), "0.1 cancelled:");
+}
+
 // ---- who does not get in ----
 
 TEST(Neighbourhood, AnotherTokenIsRefusedUntilTheDeadlineAndToldOnBothSides) {
