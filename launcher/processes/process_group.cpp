@@ -117,12 +117,13 @@ Status ProcessGroup::open_neighbourhood() {
   };
   options.connected = [weak = std::weak_ptr(process_), shared = shared_](
                           ProcessId id, const std::shared_ptr<Gate>& gate) {
-    {
-      const std::lock_guard guard(shared->mutex);
-      if (shared->registrar) {  // else the run is over
-        gate->export_actor({Role::registrar, 0}, shared->registrar);
-      }
+    std::unique_lock guard(shared->mutex);
+    if (!shared->registrar) {
+      guard.unlock();
+      return gate->close(Error(Errc::cancelled, "the run is over"));
     }
+    gate->export_actor({Role::registrar, 0}, shared->registrar);
+    guard.unlock();
     if (const auto process = weak.lock(); process && !net::is_applicant(id)) {
       process->connect(id, gate);
     }
@@ -166,8 +167,7 @@ void ProcessGroup::start_registrar(const net::Welcome& welcome) {
   options.roster.manual = cluster.launch == "manual";
   options.roster.restart_together = !setup_.program.empty();
   if (options.roster.manual) {
-    options.roster.first_given =
-        std::random_device()() >> 12U;  // incarnations are shifted by 40 bits
+    options.roster.first_given = std::random_device()() >> 12U;  // later ones are above it
   }
   options.welcome = welcome;
   options.generation = [generation = process_->generation()] { return generation->load(); };
