@@ -4,6 +4,12 @@
 #include "tests/actors/scripted_system.hpp"
 #include "tests/support/expect.hpp"
 
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <fmt/format.h>
+#include <vector>
+
 namespace troupe {
 namespace {
 

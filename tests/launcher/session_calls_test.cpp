@@ -4,6 +4,11 @@
 
 #include <caf/scheduler/test_coordinator.hpp>
 
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <utility>
+
 namespace troupe {
 namespace {
 

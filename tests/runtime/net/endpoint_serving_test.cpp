@@ -2,6 +2,7 @@
 #include "tests/runtime/net/endpoint_test_support.hpp"
 
 #include <atomic>
+#include <fmt/format.h>
 #include <thread>
 
 namespace troupe::net {

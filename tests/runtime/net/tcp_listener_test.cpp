@@ -3,6 +3,8 @@
 #include "runtime/net/tcp_address.hpp"
 #include "tests/runtime/net/link_world.hpp"
 
+#include <fmt/format.h>
+
 namespace troupe::net {
 namespace {
 
