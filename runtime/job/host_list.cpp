@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <charconv>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <string_view>
 
 namespace troupe {
 namespace {
@@ -72,9 +74,8 @@ Status read_attribute(const std::string& word, HostSpec& host) {
     return ok_status();
   }
   if (key == "env") {
-    if (value.find('=') == std::string::npos || value.starts_with('=')) {
-      return Error(Errc::invalid_argument,
-                   fmt::format("env: expected NAME=VALUE, found \"{}\"", value));
+    if (auto good = check_environment(value); !good) {
+      return std::move(good.error()).with("env");
     }
     host.env.push_back(value);
     return ok_status();
@@ -122,7 +123,26 @@ Status take_address_apart(HostSpec& host) {
   return ok_status();
 }
 
+bool is_letter(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+}
+
 }  // namespace
+
+Status check_environment(const std::string& entry) {
+  const auto at = entry.find('=');
+  const std::string_view name(entry.data(), std::min(at, entry.size()));
+  const bool named =
+      !name.empty() && is_letter(name.front()) &&
+      std::ranges::all_of(name, [](char c) { return is_letter(c) || (c >= '0' && c <= '9'); });
+  if (at != std::string::npos && named && entry.find('\n') == std::string::npos) {
+    return ok_status();
+  }
+  return Error(Errc::invalid_argument,
+               fmt::format("expected NAME=VALUE on one line, the name of letters, digits and _, "
+                           "found \"{}{}\"",
+                           name, at == std::string::npos ? "" : "=***"));
+}
 
 Result<HostSpec> parse_host(std::string_view line) {
   const auto words = words_of(line);
@@ -146,13 +166,15 @@ Result<std::vector<std::string>> read_host_file(const std::filesystem::path& fil
   std::size_t number = 0;
   for (std::size_t at = 0; at < text.size();) {
     const auto end = std::min(text.find('\n', at), text.size());
-    std::string line = text.substr(at, end - at);
-    line.resize(std::min(line.find('#'), line.size()));
+    auto words = words_of(std::string_view(text).substr(at, end - at));
     at = end + 1;
     ++number;
-    if (words_of(line).empty()) {
+    words.erase(std::ranges::find_if(words, [](const auto& word) { return word.starts_with('#'); }),
+                words.end());
+    if (words.empty()) {
       continue;
     }
+    const auto line = fmt::format("{}", fmt::join(words, " "));
     if (const auto host = parse_host(line); !host) {
       return Error(host.error()).with(fmt::format("{}:{}", file.string(), number));
     }

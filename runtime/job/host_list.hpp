@@ -41,7 +41,12 @@ inline const std::string& own_or(const std::string& own, const std::string& all)
 /// \errors invalid_argument: what is wrong with which word
 Result<HostSpec> parse_host(std::string_view line);
 
-/// Lines of a host file; empty ones and what follows a # do not count.
+/// An entry of an environment, NAME=VALUE on one line, with a name that a shell takes.
+/// \errors invalid_argument; the value is not in the message
+Status check_environment(const std::string& entry);
+
+/// Lines of a host file, with single spaces between the words. Empty ones do not count, nor does what follows a #
+/// at the beginning of a word.
 /// \errors not_found; invalid_argument, with the line's number
 Result<std::vector<std::string>> read_host_file(const std::filesystem::path& file);
 

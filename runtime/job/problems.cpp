@@ -2,6 +2,7 @@
 
 #include "runtime/base/json_text.hpp"
 #include "runtime/base/nearest.hpp"
+#include "runtime/job/hidden_values.hpp"
 #include "runtime/job/overrides.hpp"
 
 #include <nlohmann/json.hpp>
@@ -21,6 +22,35 @@ std::string spelling_hint(const ValueRule& rule, const Json& value) {
   }
   const Nearest best = nearest(*text, rule.words);
   return best.close ? fmt::format("did you mean \"{}\"?", best.word) : "";
+}
+
+/// A value of this row's key, without the values of environments.
+Json shown(const SchemaRow& row, const Json& value) {
+  const nlohmann::ordered_json::json_pointer at(row.pointer);
+  nlohmann::ordered_json job;
+  job[at] = value;
+  hide_values(job);
+  return job[at];
+}
+
+/// A sentence of a check, "KEY: expected A, found B", taken apart.
+/// \param text  JSON of the value or line that was refused
+/// \param rest  problem where the sentence is another one
+JobProblem refused_problem(const SchemaRow& row, const std::string& sentence,
+                           const std::string& text, JobProblem rest) {
+  constexpr std::string_view expected = "expected ";
+  constexpr std::string_view found = ", found ";
+  const auto begin = sentence.find(expected);
+  const auto end = sentence.find(found);
+  if (begin == std::string::npos || end == std::string::npos || end < begin) {
+    return rest;
+  }
+  // "KEY: " without the colon.
+  const auto key = begin >= 2 ? fmt::format(" ({})", sentence.substr(0, begin - 2)) : "";
+  const auto first = begin + expected.size();
+  const auto what = sentence.substr(end + found.size());
+  return {row.pointer, sentence.substr(first, end - first) + key,
+          what == text ? what : fmt::format("{} in {}", what, text), ""};
 }
 
 }  // namespace
@@ -59,7 +89,8 @@ std::string unknown_key_hint(const std::string& section, const std::string& key)
 }
 
 JobProblem bad_value_problem(const SchemaRow& row, const Json& value) {
-  return {row.pointer, expected_text(row.rule), json_text(value), spelling_hint(row.rule, value)};
+  return {row.pointer, expected_text(row.rule), json_text(shown(row, value)),
+          spelling_hint(row.rule, value)};
 }
 
 std::optional<JobProblem> bad_line_problem(const SchemaRow& row, const Json& value) {
@@ -68,14 +99,20 @@ std::optional<JobProblem> bad_line_problem(const SchemaRow& row, const Json& val
   }
   if (value.is_string()) {
     const auto good = row.check_line(value.get<std::string>());
-    return good ? std::nullopt
-                : std::optional(JobProblem{row.pointer, "a text as in docs/job-file.md",
-                                           good.error().what(), ""});
+    if (good) {
+      return std::nullopt;
+    }
+    const auto why = good.error().what();
+    return refused_problem(row, why, json_text(value),
+                           {row.pointer, "a text as in docs/job-file.md", why, ""});
   }
   for (const auto& line : value.is_array() ? value : Json::array()) {
     if (const auto good = row.check_line(line.get<std::string>()); !good) {
-      return JobProblem{row.pointer, "lines as in docs/deployment.md",
-                        fmt::format("{}: {}", json_text(line), good.error().what()), ""};
+      const auto why = good.error().what();
+      const auto text = json_text(shown(row, Json::array({line})).front());
+      return refused_problem(
+          row, why, text,
+          {row.pointer, "lines as in docs/deployment.md", fmt::format("{}: {}", text, why), ""});
     }
   }
   return std::nullopt;

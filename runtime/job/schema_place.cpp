@@ -230,9 +230,9 @@ void add_ssh(std::vector<SchemaRow>& rows) {
                   {},
                   [](const Json& v, Job& job) { job.cluster.ssh.user = v; }});
   rows.push_back({"/cluster/ssh/port",
-                  integer_rule(1, 65535),
-                  value("22"),
-                  "of the hosts' ssh servers",
+                  integer_rule(0, 65535),
+                  value("0"),
+                  "of the hosts' ssh servers; 0: as ssh decides",
                   {},
                   [](const Json& v, Job& job) { job.cluster.ssh.port = v.get<std::uint16_t>(); }});
   rows.push_back({"/cluster/ssh/key",
@@ -259,7 +259,8 @@ void add_ssh(std::vector<SchemaRow>& rows) {
        value("[]"),
        "environment of the processes, NAME=VALUE each",
        {},
-       [](const Json& v, Job& job) { job.cluster.ssh.env = v.get<std::vector<std::string>>(); }});
+       [](const Json& v, Job& job) { job.cluster.ssh.env = v.get<std::vector<std::string>>(); },
+       &check_environment});
   rows.push_back({"/cluster/ssh/options",
                   {.type = ValueType::text_list, .max_items = 256},
                   value("[]"),

@@ -134,7 +134,7 @@ TEST(JobDevice, IsSetInTheJobAndInItsText) {
 TEST(JobDevice, AutoIsForAllHostsTogether) {
   const auto problem =
       device_problems(R"({"launch": "local", "hosts": ["a device=auto", "b"], "device": "auto"})");
-  EXPECT_NE(problem.find("device: expected cpu, cuda or cuda:0,2 on a host's line, found "
+  EXPECT_NE(problem.find("expected cpu, cuda or cuda:0,2 on a host's line (device), found "
                          "auto, which is for cluster.device"),
             std::string::npos)
       << problem;

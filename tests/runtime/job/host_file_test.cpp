@@ -55,6 +55,19 @@ TEST_F(HostFile, AJobWithHostsBesideItIsRefused) {
       << problems;
 }
 
+TEST_F(HostFile, MayHaveTabsAndLineEndsOfWindowsAndRemarksBetweenWords) {
+  ASSERT_OK_AND_ASSIGN(const auto reading,
+                       parse_with("# two\r\na\tuser=u  env=A=b#c\r\n\tb 2 #user=v\r\n",
+                                  {"cluster.host_file=hosts"}));
+
+  EXPECT_EQ(to_string(reading.problems), "");
+  ASSERT_EQ(reading.job.cluster.named.size(), 2U);
+  EXPECT_EQ(reading.job.cluster.named[0].user, "u");
+  EXPECT_EQ(reading.job.cluster.named[0].env, std::vector<std::string>{"A=b#c"});
+  EXPECT_EQ(reading.job.cluster.named[1].address, "b");
+  EXPECT_EQ(reading.job.cluster.named[1].user, "");
+}
+
 TEST_F(HostFile, AMistakeIsToldWithItsLine) {
   ASSERT_OK_AND_ASSIGN(const auto reading,
                        parse_with("a\nb port=x\n", {"cluster.host_file=hosts"}));

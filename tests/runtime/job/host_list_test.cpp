@@ -54,6 +54,8 @@ TEST(HostLine, RefusesWhatItCannotMean) {
            {"a port=22x", "\"22x\""},
            {"a env=NAME", "NAME=VALUE"},
            {"a env==x", "NAME=VALUE"},
+           {"a env=2A=x", "NAME=VALUE"},
+           {"a env=A-B=x", "found \"A-B=***\""},
            {"a user=", "user"},
            {"me@a user=you", "expected one user"},
            {"@a", "user"},
@@ -162,8 +164,19 @@ TEST(JobHosts, RefusesWhatCannotBe) {
   for (const auto& [cluster, problem] : std::vector<std::pair<std::string, std::string>>{
            {R"({"launch": "ssh", "hosts": 2})", "/cluster/hosts"},
            {R"({"launch": "ssh", "hosts": ["a", "b port=x"]})",
-            "/cluster/hosts: expected lines as in docs/deployment.md, found \"b port=x\": port: "
-            "expected a number 1..65535, found \"x\""},
+            "/cluster/hosts: expected a number 1..65535 (port), found \"x\" in \"b port=x\""},
+           {R"({"launch": "ssh", "hosts": ["a env=A-B=sesame"]})",
+            "/cluster/hosts: expected NAME=VALUE on one line, the name of letters, digits and _ "
+            "(env), found \"A-B=***\" in \"a env=A-B=***\""},
+           {R"({"launch": "ssh", "hosts": ["a"], "ssh": {"env": ["=x"]}})",
+            "/cluster/ssh/env: expected NAME=VALUE on one line, the name of letters, digits and _, "
+            "found \"=***\"\n"},
+           {R"({"launch": "ssh", "hosts": ["a"], "ssh": {"env": ["FOO"]}})",
+            "/cluster/ssh/env: expected NAME=VALUE"},
+           {R"({"launch": "ssh", "hosts": ["a\u0001 env=A=sesame"]})", "env=A=***"},
+           {R"({"device": "emulated"})",
+            "/cluster/device: expected cpu, cuda, cuda:LIST, auto, emulated:N or emulated:N,SIZE, "
+            "found \"emulated\""},
            {R"({"launch": "manual", "hosts": 2})", "/cluster/listen"},
            {R"({"hosts": ["a", "b"], "placement": "server_client", "servers": 2})",
             "/cluster/servers"},

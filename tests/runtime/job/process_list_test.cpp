@@ -119,7 +119,7 @@ TEST(ProcessList, OfAJobIsRefusedWithItsKey) {
            {R"({"placement": "explicit"})", "a line for each process"},
            {R"({"processes": ["host=0 parts=0 ranks=0"]})", "none with placement \"collocated\""},
            {R"({"placement": "explicit", "processes": ["host=0 parts=0 ranks=0", "host=x"]})",
-            "host: expected"},
+            "(host), found \"x\" in \"host=x\""},
            {R"({"placement": "explicit", "processes": ["host=0 parts=0 ranks=1"]})",
             "ranks 0..W-1"},
        }) {
