@@ -92,8 +92,16 @@ fs::path last_to_resume(const fs::path& first) {
     }
   }
   std::ranges::sort(numbers, std::ranges::greater());
-  const auto unfinished = std::ranges::find_if(
-      numbers, [&](std::uint64_t number) { return !has_finished_run(numbered(first, number)); });
+  const auto is_unfinished = [&](std::uint64_t number) {
+    return !has_finished_run(numbered(first, number));
+  };
+  // A run that is submitted, or ended before its first checkpoint, does not hide those before it.
+  auto unfinished = std::ranges::find_if(numbers, [&](std::uint64_t number) {
+    return is_unfinished(number) && has_entries(numbered(first, number) / "checkpoints");
+  });
+  if (unfinished == numbers.end()) {
+    unfinished = std::ranges::find_if(numbers, is_unfinished);
+  }
   const auto last = numbers.empty() ? 1 : numbers.front();
   return numbered(first, unfinished == numbers.end() ? last : *unfinished);
 }

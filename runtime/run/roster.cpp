@@ -2,8 +2,14 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <string_view>
 
 namespace troupe {
+namespace {
+
+constexpr std::string_view ended_well_text = "exit code 0";  // of ProcessExited
+
+}  // namespace
 
 Roster::Roster(RosterOptions options) : options_(std::move(options)) {
   for (const auto& process : options_.layout.processes) {
@@ -245,7 +251,18 @@ Roster::Actions Roster::lost(const net::ProcessInstance& instance, const std::st
   if (!gone && !process.agent) {
     actions.emplace_back(Kill{*options_.layout.agent_of(process.host), instance});
   }
+  const bool never_joined = found->second.state == State::starting;
   drop(id, how, actions);
+  if (never_joined && options_.restart_together && !completed_ && how == ended_well_text &&
+      !process.agent) {
+    actions.emplace_back(GiveUp{
+        Error(Errc::invalid_argument,
+              fmt::format("{}: expected a program that calls run_ranks (troupe.run in Python), "
+                          "found one that ended without, with exit code 0; try: what it printed, "
+                          "and that a script which wraps it starts it",
+                          process.name))});
+    return actions;
+  }
   count_failure(id, how, actions);
   if (process.agent) {
     drop_host(process.host, actions);

@@ -30,6 +30,7 @@ struct RosterOptions {
   std::uint32_t max_failures = 5;  ///< of one process in a row, without being ready in between
   /// Ranks run a user program, which cannot go back to a state by itself: when one is lost, all
   /// processes start again.
+  /// One that ends well without having joined is not such a program, and ends the run.
   bool restart_together = false;
 };
 

@@ -62,6 +62,10 @@ TEST_F(OutputFolder, IsResumedWhereTheNewestUnfinishedRunIs) {
     leave_run(folder(suffix), "done");
   }
   EXPECT_EQ(*choose({.resume = true}), folder("-10"));
+  fs::create_directories(folder("-13"));
+  std::ofstream(folder("-13") / "submit.sbatch") << "#!/bin/bash";
+  EXPECT_EQ(*choose({.resume = true}), folder("-10"))
+      << "the one that is submitted has no checkpoint";
 }
 
 TEST_F(OutputFolder, OfARowSharesThatOfItsFirst) {

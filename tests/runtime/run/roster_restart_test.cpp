@@ -42,6 +42,19 @@ TEST_F(RosterRestart, ALossBeforeAllRanksAreThereStartsThatOneAgain) {
   EXPECT_EQ(roster_.table(0).entries.size(), 1U);
 }
 
+TEST_F(RosterRestart, AProgramThatEndsWellWithoutHavingJoinedEndsTheRun) {
+  for (const std::uint32_t id : {1U, 2U, 3U}) {
+    join(id, 1);
+  }
+
+  const auto lines = lost(4, 1, true, "exit code 0");
+
+  EXPECT_NE(lines.back().find("host 1: expected a program that calls run_ranks"), std::string::npos)
+      << lines.back();
+  EXPECT_NE(lost(3, 1, true, "exit code 0").back().find("spawn 3.2"), std::string::npos)
+      << "it had joined";
+}
+
 TEST_F(RosterRestart, ASecondLossOnTheWayBackDoesNotStartTheOthersAgain) {
   bring_all();
   lost(4, 1);

@@ -90,8 +90,9 @@ struct Registry {
   Lines acknowledged(std::uint32_t id) {
     return actions(roster_.acknowledged(agent(id), roster_.table(0).number));
   }
-  Lines lost(std::uint32_t id, std::uint32_t instance, bool gone = true) {
-    return actions(roster_.lost(member(id, instance), "killed", gone));
+  Lines lost(std::uint32_t id, std::uint32_t instance, bool gone = true,
+             const std::string& how = "killed") {
+    return actions(roster_.lost(member(id, instance), how, gone));
   }
   /// \param code  what the ranks of a process end with
   Lines ranks_ended(std::uint32_t id, std::uint32_t instance, Errc code) {
