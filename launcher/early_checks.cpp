@@ -1,6 +1,6 @@
 #include "launcher/early_checks.hpp"
 
-#include "launcher/processes/tool_output.hpp"
+#include "launcher/processes/ssh_names.hpp"
 #include "runtime/graph/store.hpp"
 #include "runtime/partition/methods.hpp"
 
@@ -9,7 +9,6 @@
 #include <cstring>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <netdb.h>
 #include <sstream>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -31,33 +30,6 @@ bool is_in_path(const std::string& program) {
   std::istringstream folders(value == nullptr ? "" : value);
   for (std::string folder; std::getline(folders, folder, ':');) {
     if (is_executable(fs::path(folder.empty() ? "." : folder) / program)) {
-      return true;
-    }
-  }
-  return false;
-}
-
-bool resolves(const std::string& name) {
-  addrinfo hints{};
-  hints.ai_socktype = SOCK_STREAM;
-  addrinfo* list = nullptr;
-  if (getaddrinfo(name.c_str(), nullptr, &hints, &list) != 0) {
-    return false;
-  }
-  freeaddrinfo(list);
-  return true;
-}
-
-/// A name that ~/.ssh/config replaces, or that is reached through another host.
-bool is_known_to_ssh(const SshJob& ssh, const std::string& name) {
-  std::vector<std::string> words = {"ssh", "-G"};
-  words.insert(words.end(), ssh.options.begin(), ssh.options.end());
-  words.insert(words.end(), {"--", name});
-  const auto printed = tool_output(words);
-  std::istringstream lines(printed ? *printed : "");
-  for (std::string key, value; lines >> key && std::getline(lines >> std::ws, value);) {
-    const bool passes_on = (key == "proxyjump" || key == "proxycommand") && value != "none";
-    if (passes_on || (key == "hostname" && value != name && resolves(value))) {
       return true;
     }
   }
@@ -125,19 +97,34 @@ Status check_host_names(const ClusterJob& cluster) {
     return ok_status();
   }
   std::vector<std::string> unknown;
+  std::vector<std::string> without_address;
   for (const auto& host : cluster.named) {
-    if (!resolves(host.address) && !is_known_to_ssh(cluster.ssh, host.address)) {
+    const auto found = find_ssh_name(cluster.ssh, host.address);
+    if (!found.known) {
       unknown.push_back(host.address);
+    } else if (found.address.empty() && host.listen.empty()) {
+      without_address.push_back(host.address);
     }
   }
-  if (unknown.empty()) {
-    return ok_status();
+  if (!unknown.empty()) {
+    return Error(
+        Errc::not_found,
+        fmt::format("/cluster/hosts: expected names that this host or ssh can resolve, found "
+                    "{}; try: addresses, or a name that `getent hosts NAME` finds",
+                    fmt::join(unknown, ", ")));
   }
-  return Error(
-      Errc::not_found,
-      fmt::format("/cluster/hosts: expected names that this host or ssh can resolve, found "
-                  "{}; try: addresses, or a name that `getent hosts NAME` finds",
-                  fmt::join(unknown, ", ")));
+  if (!without_address.empty()) {
+    return Error(
+        Errc::not_found,
+        fmt::format("/cluster/hosts: expected listen=ADDRESS on the line of a host that ssh alone "
+                    "can resolve, found none for {}; try: the address at which the other hosts "
+                    "reach it",
+                    fmt::join(without_address, ", ")));
+  }
+  if (cluster.listen.empty()) {
+    TROUPE_RETURN_IF_ERROR(address_towards_hosts(cluster));
+  }
+  return ok_status();
 }
 
 }  // namespace troupe

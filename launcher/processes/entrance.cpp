@@ -1,6 +1,6 @@
 #include "launcher/processes/entrance.hpp"
 
-#include "launcher/processes/local_address.hpp"
+#include "launcher/processes/ssh_names.hpp"
 #include "runtime/job/link_encryption.hpp"
 #include "runtime/run/output_folder.hpp"
 
@@ -24,7 +24,7 @@ Result<std::string> listen_address(const ClusterJob& cluster) {
   if (cluster.launch != "ssh") {
     return std::string("127.0.0.1:0");
   }
-  TROUPE_ASSIGN_OR_RETURN(const auto address, local_address_towards(cluster.named.at(0).address));
+  TROUPE_ASSIGN_OR_RETURN(const auto address, address_towards_hosts(cluster));
   return address + ":0";
 }
 
@@ -43,8 +43,10 @@ Result<Secrets> shared_secrets(const fs::path& file, LinkEncryption encryption) 
   std::error_code error;
   if (!fs::exists(file, error)) {
     TROUPE_ASSIGN_OR_RETURN(auto secrets, new_secrets(encryption));
-    TROUPE_RETURN_IF_ERROR(write_secrets(secrets, file));
-    return secrets;
+    const auto written = write_secrets(secrets, file);
+    if (written || !fs::exists(file, error)) {
+      return written ? Result<Secrets>(std::move(secrets)) : Result<Secrets>(written.error());
+    }  // else another run has made it meanwhile
   }
   TROUPE_ASSIGN_OR_RETURN(auto secrets, read_secrets(file));
   const bool wanted = encryption != LinkEncryption::none;

@@ -1,11 +1,14 @@
 #include "launcher/processes/local_address.hpp"
 
+#include <arpa/inet.h>
 #include <array>
 #include <cerrno>
+#include <cstdint>
 #include <cstring>
 #include <fmt/format.h>
 #include <memory>
 #include <netdb.h>
+#include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -68,6 +71,25 @@ bool is_own_address(const std::string& host) {
     }
     if (own) {
       return true;
+    }
+  }
+  return false;
+}
+
+bool has_address(const std::string& host) {
+  return addresses_of(host, nullptr).ok();
+}
+
+bool is_loopback(const std::string& host) {
+  const auto list = addresses_of(host, nullptr);
+  for (const auto* at = list ? list->get() : nullptr; at != nullptr; at = at->ai_next) {
+    if (at->ai_family == AF_INET) {
+      constexpr std::uint32_t loopback_net = 127;
+      const auto* v4 = reinterpret_cast<const sockaddr_in*>(at->ai_addr);
+      return ntohl(v4->sin_addr.s_addr) >> 24U == loopback_net;
+    }
+    if (at->ai_family == AF_INET6) {
+      return IN6_IS_ADDR_LOOPBACK(&reinterpret_cast<const sockaddr_in6*>(at->ai_addr)->sin6_addr);
     }
   }
   return false;

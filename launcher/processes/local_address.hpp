@@ -15,6 +15,10 @@ Result<std::string> local_address_towards(const std::string& host);
 /// Whether a name or address is one of this host's.
 bool is_own_address(const std::string& host);
 
+/// Whether a name or address stands for one, and whether for a loopback address.
+bool has_address(const std::string& host);
+bool is_loopback(const std::string& host);
+
 /// "HOST" of "HOST:PORT" or "[V6]:PORT", without brackets.
 std::string host_of_address(const std::string& address);
 

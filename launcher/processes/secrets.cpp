@@ -90,7 +90,16 @@ Result<Secrets> read_secrets(int descriptor) {
 
 Status write_secrets(const Secrets& secrets, const std::filesystem::path& file) {
   auto text = to_input(secrets);
-  auto written = write_new_text_file(file, text, Readers::owner);
+  auto begun = file;
+  begun += fmt::format(".{}", ::getpid());
+  auto written = write_new_text_file(begun, text, Readers::owner);
+  if (written && ::link(begun.c_str(), file.c_str()) != 0) {
+    const int problem = errno;
+    const bool no_links = problem == EPERM || problem == EOPNOTSUPP;  // of this file system
+    written = no_links ? write_new_text_file(file, text, Readers::owner)
+                       : Status(file_error(file, "cannot create", problem));
+  }
+  ::unlink(begun.c_str());
   OPENSSL_cleanse(text.data(), text.size());
   return written;
 }
@@ -101,14 +110,12 @@ Result<Secrets> read_secrets(const std::filesystem::path& file) {
     return file_error(file, "cannot read the token", errno);
   }
   const auto read = [&]() -> Result<Secrets> {
-    TROUPE_RETURN_IF_ERROR(net::check_secret_file(file, descriptor));
-    return read_secrets(descriptor);
+    TROUPE_RETURN_IF_ERROR(net::check_secret_file(file, descriptor));  // its errors name the file
+    auto secrets = read_secrets(descriptor);
+    return secrets ? std::move(secrets) : std::move(secrets).error().with(file.string());
   };
   auto secrets = read();
   ::close(descriptor);
-  if (!secrets) {
-    return std::move(secrets).error().with(file.string());
-  }
   return secrets;
 }
 

@@ -27,7 +27,7 @@ std::string to_input(const Secrets& secrets);
 /// \errors invalid_argument: what is wrong with it, never what it holds
 Result<Secrets> read_secrets(int descriptor);
 
-/// Writes the text of to_input() as a new file with mode 0600.
+/// Writes the text of to_input() as a new file with mode 0600, which is whole from its first moment on.
 /// \errors not_found: no such folder; failed_precondition: it exists, or cannot be written
 Status write_secrets(const Secrets& secrets, const std::filesystem::path& file);
 /// \errors not_found; those of net::check_secret_file() and of the other one

@@ -6,8 +6,12 @@
 #include "tests/support/expect.hpp"
 #include "tests/support/scratch_folder.hpp"
 
+#include <algorithm>
 #include <array>
 #include <fcntl.h>
+#include <set>
+#include <sstream>
+#include <sys/wait.h>
 #include <unistd.h>
 
 namespace troupe {
@@ -96,6 +100,8 @@ TEST(Secrets, ComeFromAFileThatItsOwnerAloneMayRead) {
   std::filesystem::permissions(file, std::filesystem::perms::group_read,
                                std::filesystem::perm_options::add);
   EXPECT_ERROR(read_secrets(file), Errc::failed_precondition, "0600");
+  const auto why = read_secrets(file).error().what();
+  EXPECT_EQ(why.find(file.string()), why.rfind(file.string())) << why;
   EXPECT_ERROR(read_secrets(folder.path()), Errc::failed_precondition, "got something else");
 }
 
@@ -128,6 +134,37 @@ TEST(Entrance, LeavesThemInFilesForWhoComesByItselfAndTakesThemAgain) {
 
   ASSERT_OK_AND_ASSIGN(const auto again, make_entrance(job));  // after --resume, say
   EXPECT_EQ(to_input(again.secrets), to_input(first.secrets));
+}
+
+TEST(Entrance, OfRunsThatBeginAtOnceHasTheSecretsOfOne) {
+  for (int round = 0; round < 20; ++round) {
+    const testing::ScratchFolder folder;
+    auto job = job_with("manual", folder.path());
+    job.cluster.tls = false;
+    job.cluster.listen = "127.0.0.1:7000";
+    std::array<int, 2> from{};
+    ASSERT_EQ(pipe(from.data()), 0);
+    for (int run = 0; run < 4; ++run) {
+      if (fork() == 0) {
+        const auto entrance = make_entrance(job);
+        const auto text = entrance ? to_input(entrance->secrets) : entrance.error().what() + "\n";
+        [[maybe_unused]] const auto written = write(from[1], text.data(), text.size());
+        _exit(0);
+      }
+    }
+    close(from[1]);
+    while (wait(nullptr) > 0) {
+    }
+    std::string text(4096, '\0');
+    text.resize(static_cast<std::size_t>(std::max<ssize_t>(read(from[0], text.data(), 4096), 0)));
+    close(from[0]);
+    std::set<std::string> tokens;
+    std::istringstream lines(text);
+    for (std::string line; std::getline(lines, line);) {
+      tokens.insert(line);
+    }
+    EXPECT_EQ(tokens.size(), 1U) << text;
+  }
 }
 
 TEST(Entrance, RefusesSecretsOfAnEarlierRunThatDoNotFit) {
