@@ -67,6 +67,8 @@ ExitCode write_and_submit(const SubmitScript& script, const Job& job) {
   }
   const auto number = submit(*path);
   if (!number) {
+    std::error_code ignored;  // no run is to come: the folder is free, and no run to be resumed
+    fs::remove(*path, ignored);
     return print_error(number.error(), ExitCode::failed);
   }
   std::printf("submitted as job %s, from %s\noutput in %s/slurm-%s.out\n", number->c_str(),

@@ -69,14 +69,15 @@ std::string submit_script(const SubmitScript& script, const Job& job) {
     text += "#SBATCH " + head_word(word) + "\n";
   }
   const auto checkpoints = shell_word((job.output / "checkpoints").string());
+  const auto submitted = shell_word((job.output / "submit.sbatch").string());
   if (!script.resume) {
     text += fmt::format(
         "resume=({})\n"
-        "if [ \"${{SLURM_RESTART_COUNT:-0}}\" -gt 0 ] && ls {}/step-*/manifest.json > /dev/null "
-        "2>&1; then\n"
-        "  resume=(--resume)  # Slurm starts the job once more\n"
+        "if [ \"${{SLURM_RESTART_COUNT:-0}}\" -gt 0 ] && [ -n \"$(find {} -path "
+        "'*/step-*/manifest.json' -newer {} 2> /dev/null)\" ]; then\n"
+        "  resume=(--resume)  # Slurm restarts the job, which has made checkpoints\n"
         "fi\n",
-        script.overwrite ? "--overwrite" : "", checkpoints);
+        script.overwrite ? "--overwrite" : "", checkpoints, submitted);
   }
   text += fmt::format("exec {} run {}", shell_word(script.program),
                       shell_word(script.job_file.string()));

@@ -1,11 +1,16 @@
 // Slurm's nodes, the command lines for them, and the batch script; without Slurm.
 #include "launcher/processes/slurm_allocation.hpp"
+#include "launcher/processes/tool_output.hpp"
 #include "launcher/submit_script.hpp"
 #include "runtime/job/job_file.hpp"
 #include "tests/support/expect.hpp"
+#include "tests/support/scratch_folder.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 
 namespace troupe {
 namespace {
@@ -126,7 +131,7 @@ TEST(SubmitScript, IsTheRunInTheSubmittersFolder) {
                               "cluster.slurm.account=gnn", "cluster.slurm.partition=gpu",
                               "cluster.slurm.time=1-0", "cluster.slurm.cpus_per_task=8"});
 
-  EXPECT_EQ(submit_script(some_script(), job), R"(#!/bin/bash
+  EXPECT_EQ(submit_script(some_script(), job), R"sh(#!/bin/bash
 #SBATCH --job-name=cora
 #SBATCH --account=gnn
 #SBATCH --partition=gpu
@@ -139,11 +144,11 @@ TEST(SubmitScript, IsTheRunInTheSubmittersFolder) {
 #SBATCH --open-mode=append
 #SBATCH --signal=B:TERM@60
 resume=()
-if [ "${SLURM_RESTART_COUNT:-0}" -gt 0 ] && ls runs/a/checkpoints/step-*/manifest.json > /dev/null 2>&1; then
-  resume=(--resume)  # Slurm starts the job once more
+if [ "${SLURM_RESTART_COUNT:-0}" -gt 0 ] && [ -n "$(find runs/a/checkpoints -path '*/step-*/manifest.json' -newer runs/a/submit.sbatch 2> /dev/null)" ]; then
+  resume=(--resume)  # Slurm restarts the job, which has made checkpoints
 fi
 exec /opt/troupe run jobs/cora.json "${resume[@]}"
-)");
+)sh");
 }
 
 TEST(SubmitScript, QuotesWhatASheetOrAShellWouldTakeApart) {
@@ -159,8 +164,7 @@ TEST(SubmitScript, QuotesWhatASheetOrAShellWouldTakeApart) {
   EXPECT_NE(text.find(R"(#SBATCH "--output=/home/me/w/my runs/100%%/slurm-%j.out")"),
             std::string::npos)
       << text;
-  EXPECT_NE(text.find("ls 'my runs/100%/checkpoints'/step-*/manifest.json"), std::string::npos)
-      << text;
+  EXPECT_NE(text.find("$(find 'my runs/100%/checkpoints' -path"), std::string::npos) << text;
   EXPECT_NE(text.find(R"(--set 'output=my runs' --set train.epochs=3 "${resume[@]}" -- )"
                       R"('./my trainer' 'it'\''s' '$HOME')"),
             std::string::npos)
@@ -183,6 +187,31 @@ TEST(SubmitScript, OverwritesAtTheFirstStartOnly) {
 
   EXPECT_NE(text.find("resume=(--overwrite)\nif "), std::string::npos) << text;
   EXPECT_NE(text.find("  resume=(--resume)"), std::string::npos) << text;
+}
+
+TEST(SubmitScript, ResumesItsOwnCheckpointsAndNotThoseThatItReplaces) {
+  namespace fs = std::filesystem;
+  const testing::ScratchFolder folder;
+  auto script = some_script();
+  script.program = "/bin/echo";
+  script.overwrite = true;
+  const auto job = slurm_job({"output=" + folder.path().string()});
+  const auto file = folder.path() / "submit.sbatch";
+  std::ofstream(file) << submit_script(script, job);
+  const auto manifest = folder.path() / "checkpoints" / "step-3" / "manifest.json";
+  fs::create_directories(manifest.parent_path());
+  std::ofstream(manifest) << "{}";
+  const auto submitted = fs::last_write_time(file);
+  const auto printed = [&](const std::string& restarts) {
+    const auto out = tool_output({"env", "SLURM_RESTART_COUNT=" + restarts, "bash", file.string()});
+    return out ? *out : out.error().what();
+  };
+
+  fs::last_write_time(manifest, submitted - std::chrono::seconds(10));
+  EXPECT_EQ(printed("1"), "run jobs/cora.json --overwrite\n");
+  fs::last_write_time(manifest, submitted + std::chrono::seconds(10));
+  EXPECT_EQ(printed("1"), "run jobs/cora.json --resume\n");
+  EXPECT_EQ(printed("0"), "run jobs/cora.json --overwrite\n");
 }
 
 TEST(SubmitScript, ResumesAtOnceIfAskedTo) {
