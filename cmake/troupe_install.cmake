@@ -26,6 +26,9 @@ target_include_directories(troupe_library INTERFACE
   $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}> $<INSTALL_INTERFACE:${headers}>)
 target_link_libraries(troupe_library INTERFACE
   $<INSTALL_INTERFACE:troupe::devices> $<INSTALL_INTERFACE:troupe::dependencies>)  # of troupeConfig.cmake
+install(CODE "execute_process(COMMAND \"${CMAKE_COMMAND}\" \"-DROOT=${PROJECT_SOURCE_DIR}\" \"-DLIBRARY=$<TARGET_FILE:troupe_library>\"
+  \"-DOUT=${PROJECT_BINARY_DIR}/installed_build_id.cpp\" -P \"${PROJECT_SOURCE_DIR}/cmake/check_installed_build.cmake\"
+  COMMAND_ERROR_IS_FATAL ANY)")
 install(TARGETS troupe_library EXPORT troupe ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 
 # troupe_library_of_devices(NAME TARGET): what troupe::devices is one of. A program needs no CUDA to link: without the
