@@ -1,6 +1,7 @@
 #include "launcher/bound_the_end.hpp"
 
-#include <cstdio>
+#include "launcher/standard_streams.hpp"
+
 #include <cstdlib>
 #include <thread>
 
@@ -14,7 +15,7 @@ void bound_the_end(std::chrono::seconds time, ExitCode code, std::string line,
       return;
     }
     if (!line.empty()) {
-      std::fprintf(stderr, "%s\n", line.c_str());
+      print_if_taken(line);
     }
     std::_Exit(static_cast<int>(code));
   }).detach();

@@ -5,24 +5,29 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 
 namespace troupe {
 
 /// What a process of a run has for its end, once it knows how it goes.
 constexpr std::chrono::seconds time_to_end{3};
+constexpr std::uint32_t time_to_end_ms = 1000 * std::uint32_t{time_to_end.count()};
 /// What a director has to end all others, some of which may not answer, and to write what it knows.
 constexpr std::chrono::seconds time_to_stop{10};
 
 /// Ends this process should it still be there after `time`.
-/// \param line      printed to standard error before; empty: none
+/// \param line      printed to standard error before, unless that would block; empty: none
 /// \param canceled  true by then: the process stays; null: it is not canceled
 void bound_the_end(std::chrono::seconds time, ExitCode code, std::string line = {},
                    std::shared_ptr<const std::atomic<bool>> canceled = nullptr);
 /// With the exit code of `ended`, after `time_to_end`.
-inline void bound_the_end(const Status& ended) {
-  bound_the_end(time_to_end, ended ? ExitCode::done : exit_code_of(ended.error().code()));
+inline void bound_the_end(const Status& ended,
+                          std::shared_ptr<const std::atomic<bool>> canceled = nullptr) {
+  bound_the_end(time_to_end, ended ? ExitCode::done : exit_code_of(ended.error().code()), {},
+                std::move(canceled));
 }
 
 }  // namespace troupe

@@ -1,6 +1,6 @@
 #pragma once
 /// \file end_or_signal.hpp
-/// Waiting for the end of a run or for SIGINT, SIGTERM or SIGHUP, whichever comes first.
+/// Waiting for the end of a run or for a request to stop: SIGINT, SIGTERM, SIGHUP, or an output that nobody reads.
 #include <chrono>
 #include <cstdint>
 #include <mutex>
@@ -57,10 +57,13 @@ class EndOrSignal {
     [[maybe_unused]] const auto written = ::write(event_, &one, sizeof one);
   }
   /// The run's result, or nothing if a signal came first. A signal counts once.
-  std::optional<Outcome> wait() {
-    pollfd ends[2] = {{event_, POLLIN, 0}, {signals_, POLLIN, 0}};
-    while (poll(ends, 2, -1) < 0) {
+  /// \param output  writing end of a pipe: that its reader is gone counts as a signal, unless one is there as
+  ///   well, which Ctrl-C sends to a whole pipeline; -1: none
+  std::optional<Outcome> wait(int output = -1) {
+    pollfd ends[3] = {{event_, POLLIN, 0}, {signals_, POLLIN, 0}, {output, 0, 0}};
+    while (poll(ends, 3, -1) < 0) {
     }
+    reader_gone_ = (ends[0].revents | ends[1].revents) == 0;
     if ((ends[1].revents & POLLIN) != 0) {
       signalfd_siginfo taken{};
       [[maybe_unused]] const auto size = read(signals_, &taken, sizeof taken);
@@ -68,6 +71,8 @@ class EndOrSignal {
     const std::lock_guard guard(mutex_);
     return result_;
   }
+  /// Whether wait() ended because nobody reads the output.
+  bool reader_gone() const { return reader_gone_; }
   /// After a signal: the end that was asked for; nothing at a second signal, or after the time.
   std::optional<Outcome> wait_stopped(std::chrono::milliseconds timeout) {
     pollfd ends[2] = {{event_, POLLIN, 0}, {signals_, POLLIN, 0}};
@@ -81,6 +86,7 @@ class EndOrSignal {
   int signals_ = -1;
   std::mutex mutex_;
   std::optional<Outcome> result_;
+  bool reader_gone_ = false;
 };
 
 }  // namespace troupe

@@ -8,7 +8,8 @@ namespace troupe {
 bool stop_asked() {
   sigset_t pending;
   sigpending(&pending);
-  return sigismember(&pending, SIGINT) == 1 || sigismember(&pending, SIGTERM) == 1;
+  return sigismember(&pending, SIGINT) == 1 || sigismember(&pending, SIGTERM) == 1 ||
+         sigismember(&pending, SIGHUP) == 1;
 }
 
 Result<std::unique_ptr<Cluster>> make_cluster(const Job& job, const PartitionedStore& store,

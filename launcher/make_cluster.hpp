@@ -18,8 +18,8 @@ Result<std::unique_ptr<Cluster>> make_cluster(const Job& job, const PartitionedS
                                               ClusterHooks hooks,
                                               const std::filesystem::path& folder);
 
-/// Whether SIGINT or SIGTERM is waiting; it stays so.
-/// \requires both are blocked in all threads
+/// Whether SIGINT, SIGTERM or SIGHUP is waiting; it stays so.
+/// \requires they are blocked in all threads, SIGHUP unless it is ignored
 bool stop_asked();
 
 }  // namespace troupe

@@ -4,6 +4,9 @@
 #include "launcher/print_error.hpp"
 
 #include <cstdio>
+#include <filesystem>
+#include <fmt/format.h>
+#include <system_error>
 
 namespace troupe {
 namespace {
@@ -20,6 +23,15 @@ void print_problems(const std::vector<JobProblem>& problems, const JobArguments*
 }  // namespace
 
 std::optional<Job> read_job_or_print(const JobArguments& arguments) {
+  std::error_code gone;
+  static_cast<void>(std::filesystem::current_path(gone));
+  if (gone) {
+    print_error(Error(Errc::failed_precondition,
+                      fmt::format("expected a working folder, which relative paths are meant from, "
+                                  "found none: {}; try: cd to a folder that is there",
+                                  gone.message())));
+    return std::nullopt;
+  }
   auto reading = arguments.text.empty() ? read_job(arguments.file, arguments.overrides)
                                         : read_job_text(arguments.text, arguments.overrides);
   if (!reading) {

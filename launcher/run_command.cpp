@@ -8,6 +8,7 @@
 #include "launcher/report.hpp"
 #include "launcher/run_checkpoints.hpp"
 #include "launcher/seconds.hpp"
+#include "launcher/standard_streams.hpp"
 #include "launcher/training_watch.hpp"
 #include "runtime/graph/store_watch.hpp"
 #include "runtime/run/metrics_log.hpp"
@@ -99,7 +100,7 @@ Status write_predicted(const Job& job, const PartitionedStore& store, const RunR
 Status write_outputs(const Job& job, const PartitionedStore& store, const RunResult& result,
                      const nn::ParameterLayout& layout, const TrainingWatch& watch) {
   if (const auto written = write_trained(job, result, layout, watch); !written) {
-    const auto& checkpoint = watch.last_checkpoint;
+    const auto checkpoint = watch.last_checkpoint.get();
     const auto left = checkpoint.empty() ? "scores and digests are in the report"
                                          : fmt::format("the newest checkpoint is {}", checkpoint);
     return Error(
@@ -126,7 +127,7 @@ ExitCode finish(const Job& job, const PartitionedStore& store, Report& report,
   if (!result || (!*result && result->error().code() == Errc::cancelled)) {
     report.status = "interrupted";
     code = ExitCode::interrupted;
-    tell_interrupted(watch.last_checkpoint, watch.overwrites);
+    tell_interrupted(watch.last_checkpoint.get(), watch.overwrites);
   } else if (!*result) {
     report.status = "failed";
     report.error = result->error().what();
@@ -201,22 +202,26 @@ std::function<void(const EpochRecord&)> watched_epochs(const std::shared_ptr<Tra
 }
 
 /// Runs to the end, or to what stops it.
+/// \param output  as EndOrSignal::wait() has it
 std::optional<Result<RunResult>> run_to_end(Cluster& cluster, RunSetup setup,
-                                            const std::shared_ptr<TrainingWatch>& watch,
+                                            const std::shared_ptr<TrainingWatch>& watch, int output,
                                             Report& report) {
   report.load_seconds = seconds_since(report.began);
   const auto run_began = SteadyClock::now();
   cluster.start(std::move(setup),
                 [watch](Result<RunResult> result) { watch->end.end(std::move(result)); });
-  auto result = watch->end.wait();
+  auto result = watch->end.wait(output);
   if (!result) {
+    if (watch->end.reader_gone()) {
+      print_if_taken(reader_gone_text);
+    }
     watch->cut_copying();
     cluster.stop();
     result = watch->end.wait_stopped(longest_stop);
-    watch->cut_copying();
-    const std::lock_guard guard(watch->mutex);
+    // What follows may wait for a thread that prints, and that for a reader.
     bound_the_end(time_to_stop, ExitCode::interrupted,
-                  interrupted_text(watch->last_checkpoint, watch->overwrites));
+                  interrupted_text(watch->last_checkpoint.get(), watch->overwrites));
+    watch->cut_copying();
   }
   report.run_seconds = seconds_since(run_began);
   report.traffic = cluster.finish();
@@ -230,8 +235,7 @@ Status keep_states(const CheckpointedJob& run, const nn::ParameterLayout& layout
                    const std::shared_ptr<TrainingWatch>& watch, RunSetup& setup) {
   TROUPE_ASSIGN_OR_RETURN(auto keeper,
                           checkpoint_keeper(run, layout, [watch](const std::string& folder) {
-                            const std::lock_guard guard(watch->mutex);
-                            watch->last_checkpoint = folder;
+                            watch->last_checkpoint.set(folder);
                           }));
   setup.write_checkpoint = std::move(keeper.write);
   watch->cut_copying = std::move(keeper.cut_copying);
@@ -255,7 +259,7 @@ Status take_checkpoint(const CheckpointedJob& run, const nn::ParameterLayout& la
                        const Say& say, TrainingWatch& watch, RunSetup& setup) {
   TROUPE_ASSIGN_OR_RETURN(setup.resume, find_checkpoint(run, layout, say));
   watch.epochs = setup.resume->record.epochs;
-  watch.last_checkpoint = folder_of_checkpoint(run.job, setup.resume->training.global_step);
+  watch.last_checkpoint.set(folder_of_checkpoint(run.job, setup.resume->training.global_step));
   return ok_status();
 }
 
@@ -269,7 +273,7 @@ Status note_learned_nodes(const Job& job, const PartitionedStore& store, Trainin
 }
 
 ExitCode run_cluster(const PreparedRun& prepared, Report& report, const RunArguments& arguments,
-                     const Say& say) {
+                     const Say& say, int output) {
   const auto& job = prepared.job;
   const auto& store = prepared.store;
   auto watch = std::make_shared<TrainingWatch>();
@@ -311,7 +315,7 @@ ExitCode run_cluster(const PreparedRun& prepared, Report& report, const RunArgum
   if (const auto kept = keep_states(run, layout, watch, setup); !kept) {
     return print_error(kept.error());
   }
-  auto result = run_to_end(**cluster, std::move(setup), watch, report);
+  auto result = run_to_end(**cluster, std::move(setup), watch, output, report);
   cluster->reset();
   {
     const std::lock_guard guard(watch->mutex);
@@ -343,6 +347,7 @@ void unblock_stop_signals() {
 
 ExitCode run_command(const RunArguments& arguments) {
   const auto began = SteadyClock::now();
+  const WithoutPipeSignal unsignaled;
   const Say say = [&](const std::string& text) {
     if (arguments.log == LogFormat::text) {
       std::printf("%s\n", text.c_str());
@@ -363,7 +368,7 @@ ExitCode run_command(const RunArguments& arguments) {
   Report report;
   report.began = began;
   report.start = start_of_run(run->job, arguments.command);
-  return run_cluster(*run, report, arguments, say);
+  return run_cluster(*run, report, arguments, say, unsignaled.output());
 }
 
 }  // namespace troupe

@@ -7,6 +7,7 @@
 #include "launcher/run_environment.hpp"
 #include "launcher/session_cluster.hpp"
 #include "launcher/session_watch.hpp"
+#include "launcher/standard_streams.hpp"
 
 #include <atomic>
 #include <chrono>
@@ -47,13 +48,13 @@ void bound_the_end_of_ranks(const std::shared_ptr<RanksEnd>& ranks, ExitCode cod
 }
 
 /// Waits for the ranks; a first signal asks them to end, a second one ends the process.
+/// \param output  as EndOrSignal::wait() has it
 void wait_for_end(SessionCluster& cluster, const std::shared_ptr<RanksEnd>& ranks,
-                  SessionWatch& watch) {
-  if (ranks->end.wait()) {
+                  SessionWatch& watch, int output) {
+  if (ranks->end.wait(output)) {
     return;
   }
-  std::fprintf(stderr,
-               "troupe: stopping after the current step; press Ctrl-C again to stop immediately\n");
+  print_if_taken(ranks->end.reader_gone() ? reader_gone_text : stopping_text);
   cluster.stop();
   bound_the_end_of_ranks(ranks, ExitCode::interrupted);
   if (!ranks->end.wait()) {
@@ -93,6 +94,7 @@ SessionSetup session_setup(const std::shared_ptr<SessionWatch>& watch) {
 ExitCode run(const RunArguments& arguments, const std::function<Status(Session&)>& fn,
              const RanksOptions& options) {
   const auto entered = std::chrono::steady_clock::now();
+  const WithoutPipeSignal unsignaled;
   std::optional<PreparedRun> prepared;
   if (const auto code = prepare_run_on_hosts(arguments, print, prepared, JobTrainer::own);
       !prepared) {
@@ -121,7 +123,7 @@ ExitCode run(const RunArguments& arguments, const std::function<Status(Session&)
   watch->start();
   const auto ranks = std::make_shared<RanksEnd>();
   (*cluster)->start(fn, events_of(ranks));
-  wait_for_end(**cluster, ranks, *watch);
+  wait_for_end(**cluster, ranks, *watch, unsignaled.output());
   const auto outcome = (*cluster)->wait();
   const auto traffic = (*cluster)->cluster().traffic();
   cluster->reset();

@@ -23,6 +23,25 @@
 
 namespace troupe {
 
+/// Folder of the newest checkpoint. With a lock of its own: TrainingWatch::mutex may be held by a thread that
+/// prints, for as long as nobody reads.
+/// Threads: all members from any thread
+class LastCheckpoint {
+ public:
+  void set(const std::string& folder) {
+    const std::lock_guard guard(mutex_);
+    folder_ = folder;
+  }
+  std::string get() const {
+    const std::lock_guard guard(mutex_);
+    return folder_;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::string folder_;
+};
+
 /// Shared with the actors, which may outlive the wait by a moment.
 /// Threads: epoch(), step(), infer() and note() on any; the others where `mutex` is held
 struct TrainingWatch {
@@ -32,7 +51,7 @@ struct TrainingWatch {
   std::optional<MetricsLog> metrics;
   std::vector<EpochRecord> epochs;  ///< so far, for the report of a run that did not end well
   std::vector<std::string> notes;   ///< losses and what was done about them
-  std::string last_checkpoint;      ///< its folder
+  LastCheckpoint last_checkpoint;   ///< empty: there is none
   bool overwrites = false;          ///< started with --overwrite
   std::function<void()> cut_copying = [] {};  ///< as CheckpointKeeper has it
   std::vector<FileInfo> rows;                 ///< files of learned rows that were written

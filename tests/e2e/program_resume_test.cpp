@@ -4,14 +4,18 @@
 #include "tests/support/run_outputs.hpp"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
+#include <fcntl.h>
 #include <filesystem>
 #include <fmt/format.h>
 #include <fstream>
 #include <map>
 #include <set>
 #include <signal.h>
+#include <sys/ioctl.h>
 #include <thread>
+#include <unistd.h>
 
 namespace troupe {
 namespace {
@@ -36,6 +40,77 @@ TEST_F(Program, CtrlCStopsSoonAndSaysHowToGoOn) {
       << result.err;
   EXPECT_NE(result.err.find("--resume"), std::string::npos) << result.err;
   EXPECT_EQ(report()["status"], "interrupted");
+}
+
+/// A pipeline of a shell, whose first part prints its exit code to standard error.
+std::vector<std::string> pipeline(const std::vector<std::string>& first,
+                                  const std::string& second) {
+  std::vector<std::string> words = {
+      "/bin/sh", "-c", "trap : INT; (trap : INT; \"$@\"; echo code $? >&2) | " + second, "sh"};
+  words.insert(words.end(), first.begin(), first.end());
+  return words;
+}
+
+TEST_F(Program, AReaderThatEndsStopsTheRunWithACheckpoint) {
+  const auto words =
+      command({"run", quick_job(), "--set", "output=" + output(), "--set", "train.epochs=100000"});
+
+  const auto result = testing::run_process(pipeline(words, "head -n 9"), folder());
+
+  for (const char* text : {"standard output is a pipe that is no longer read; stopping after",
+                           "interrupted; go on from ", "code 130\n"}) {
+    EXPECT_NE(result.err.find(text), std::string::npos) << result.err;
+  }
+  EXPECT_EQ(report()["status"], "interrupted");
+}
+
+TEST_F(Program, CtrlCInAPipelineKeepsACheckpoint) {
+  auto words = pipeline(
+      command({"run", quick_job(), "--set", "output=" + output(), "--set", "train.epochs=100000",
+               "--set", "cluster.launch=local", "--set", "log_every=1"}),
+      "cat");
+  words.insert(words.begin(), "/usr/bin/setsid");
+  testing::Process run(words, folder());
+  ASSERT_TRUE(run.wait_for_output("epoch      3/100000", 60s));
+
+  kill(-run.pid(), SIGINT);  // all of the pipeline, as a terminal does
+  const auto result = run.wait();
+
+  EXPECT_NE(result.err.find("interrupted; go on from "), std::string::npos) << result.err;
+  EXPECT_NE(result.err.find("code 130\n"), std::string::npos) << result.err;
+  EXPECT_EQ(report()["status"], "interrupted");
+}
+
+TEST_F(Program, ASecondCtrlCEndsARunWhoseOutputNobodyReads) {
+  std::array<int, 2> ends{};
+  ASSERT_EQ(pipe2(ends.data(), O_CLOEXEC), 0);
+  ASSERT_GE(fcntl(ends[1], F_SETPIPE_SZ, 4096), 4096);
+  auto words = command({"run", quick_job(), "--set", "output=" + output(), "--set",
+                        "train.epochs=100000", "--set", "log_every=1"});
+  words.insert(
+      words.begin(),
+      {"/bin/sh", "-c", fmt::format("exec \"$@\" > /proc/{}/fd/{} 2>&1", getpid(), ends[1]), "sh"});
+  testing::Process run(words, folder());
+  int before = -1;
+  for (int held = 0; held < 3000 || held != before;) {
+    before = held;
+    std::this_thread::sleep_for(500ms);
+    ASSERT_EQ(ioctl(ends[0], FIONREAD, &held), 0);
+    ASSERT_FALSE(run.has_ended());
+  }
+
+  run.signal(SIGINT);
+  std::this_thread::sleep_for(500ms);
+  run.signal(SIGINT);
+  const auto end = std::chrono::steady_clock::now() + 60s;
+  while (!run.has_ended() && std::chrono::steady_clock::now() < end) {
+    std::this_thread::sleep_for(50ms);
+  }
+
+  ASSERT_TRUE(run.has_ended());
+  EXPECT_EQ(run.wait().exit_code, 130);
+  close(ends[0]);
+  close(ends[1]);
 }
 
 TEST_F(Program, WithoutItsTerminalARunStopsAsAtCtrlCUnlessItIsToIgnoreThat) {

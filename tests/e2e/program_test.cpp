@@ -311,6 +311,59 @@ TEST_F(Program, WhatIsCheapIsCheckedBeforeDataAreImported) {
   }
 }
 
+TEST_F(Program, ClosedStandardDescriptorsAreNotTakenByFiles) {
+  auto words =
+      command({"run", quick_job(), "--set", "output=" + output(), "--set", "train.epochs=1"});
+  words.insert(words.begin(), {"/bin/sh", "-c", "exec \"$@\" <&- >&- 2>&-", "sh"});
+
+  EXPECT_EQ(testing::run_process(words, folder()).exit_code, 0);
+
+  std::ifstream in(output() + "/run.lock");
+  std::string line;
+  std::getline(in, line);
+  EXPECT_TRUE(line.starts_with("pid ")) << line;
+  EXPECT_EQ(report()["status"], "done");
+}
+
+TEST_F(Program, OutputThatCannotBeWrittenIsAnError) {
+  auto words = command({"check", quick_job(), "--measure", "0"});
+  words.insert(words.begin(), {"/bin/sh", "-c", "exec \"$@\" > /dev/full", "sh"});
+
+  const auto result = testing::run_process(words, folder());
+
+  EXPECT_EQ(result.exit_code, 3) << result.err;
+  EXPECT_NE(result.err.find("standard output: expected to write all lines"), std::string::npos)
+      << result.err;
+}
+
+TEST_F(Program, AWorkingFolderThatIsGoneIsReported) {
+  std::filesystem::create_directory(folder() + "/gone");
+  std::vector<std::string> words = {"/bin/sh", "-c", "cd \"$0\" && rmdir \"$0\" && exec \"$@\"",
+                                    folder() + "/gone"};
+  const auto run = command({"run", quick_job()});
+  words.insert(words.end(), run.begin(), run.end());
+
+  const auto result = testing::run_process(words, folder());
+
+  EXPECT_EQ(result.exit_code, 2) << result.err;
+  EXPECT_NE(result.err.find("expected a working folder"), std::string::npos) << result.err;
+}
+
+TEST_F(Program, ASubmissionThatFailsLeavesTheRunBeforeItToBeResumed) {
+  std::filesystem::create_directory(folder() + "/bin");
+  const auto sbatch = write_file("bin/sbatch", "#!/bin/sh\nexit 1\n");
+  std::filesystem::permissions(sbatch, std::filesystem::perms::owner_all);
+  auto words = command_there({"submit", quick_job(), "--set", "cluster.launch=slurm"});
+  words.insert(words.begin(),
+               {"/bin/sh", "-c", "PATH=\"$0:$PATH\" exec \"$@\"", folder() + "/bin"});
+
+  const auto result = testing::run_process(words, folder());
+
+  EXPECT_EQ(result.exit_code, 1) << result.err;
+  EXPECT_FALSE(std::filesystem::exists(folder() + "/runs/quickstart/submit.sbatch"));
+  EXPECT_TRUE(std::filesystem::exists(folder() + "/runs/quickstart/run.lock")) << result.err;
+}
+
 TEST_F(Program, MorePartsThanNodesAreRefused) {
   const auto run =
       troupe({"run", quick_job(), "--set", "output=" + output(), "--set", "partition.parts=2709"});
