@@ -101,6 +101,16 @@ Result<ProcessArguments> process_arguments(const JoinArguments& arguments, const
   return process;
 }
 
+/// What the host's line says, for the processes started here.
+void set_environment_of_host(const Job& job, const ProcessArguments& process) {
+  const auto& named = job.cluster.named;
+  const auto host = raw(make_layout(job).at(process.instance.process).host);
+  for (const auto& entry : host < named.size() ? named[host].env : std::vector<std::string>()) {
+    const auto at = entry.find('=');
+    setenv(entry.substr(0, at).c_str(), entry.substr(at + 1).c_str(), 1);
+  }
+}
+
 }  // namespace
 
 ExitCode join_command(const JoinArguments& arguments) {
@@ -118,6 +128,7 @@ ExitCode join_command(const JoinArguments& arguments) {
     return print_error(std::move(given).error().with(process->name));
   }
   process->instance.incarnation = *given;
+  set_environment_of_host(*job, *process);
   return run_agent(*process);
 }
 

@@ -11,12 +11,15 @@
 #include "launcher/processes/process_cluster.hpp"
 #include "launcher/read_job.hpp"
 #include "launcher/run_environment.hpp"
+#include "launcher/say_line.hpp"
 #include "launcher/session_watch.hpp"
+#include "launcher/standard_streams.hpp"
 
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
 #include <cstring>
+#include <fmt/format.h>
 #include <memory>
 
 namespace troupe {
@@ -25,19 +28,19 @@ namespace {
 
 using ProgramEnd = EndOrSignal<SessionOutcome>;
 
-std::optional<SessionOutcome> run_to_end(ProcessSessions& sessions, SessionWatch& watch) {
+/// \param output  as EndOrSignal::wait() has it
+std::optional<SessionOutcome> run_to_end(ProcessSessions& sessions, SessionWatch& watch,
+                                         int output) {
   const auto end = std::make_shared<ProgramEnd>();
   sessions.start([end](SessionOutcome outcome) { end->end(std::move(outcome)); });
-  auto outcome = end->wait();
+  auto outcome = end->wait(output);
   if (!outcome) {
-    std::fprintf(stderr,
-                 "troupe: stopping after the current step; press Ctrl-C again to stop "
-                 "immediately\n");
+    print_if_taken(end->reader_gone() ? reader_gone_text : stopping_text);
     watch.cut_copying();
     sessions.stop();
     outcome = end->wait_stopped(std::chrono::seconds(60));
-    watch.cut_copying();
     bound_the_end(time_to_stop, ExitCode::interrupted, watch.interrupted());
+    watch.cut_copying();
   }
   return outcome;
 }
@@ -59,15 +62,15 @@ ProcessClusterSetup process_setup(const std::filesystem::path& folder,
 
 ExitCode run_processes(const RunArguments& arguments, const std::vector<std::string>& program) {
   const auto entered = std::chrono::steady_clock::now();
-  const Say print = [](const std::string& line) { std::printf("%s\n", line.c_str()); };
+  const WithoutPipeSignal unsignaled;
   std::optional<PreparedRun> prepared;
-  if (const auto code = prepare_run_on_hosts(arguments, print, prepared, JobTrainer::own);
+  if (const auto code = prepare_run_on_hosts(arguments, say_line, prepared, JobTrainer::own);
       !prepared) {
     return code;
   }
   const auto& job = prepared->job;
   if (const auto copied =
-          copy_if_asked(job, prepared->store, arguments.job.file, program.front(), print);
+          copy_if_asked(job, prepared->store, arguments.job.file, program.front(), say_line);
       !copied) {
     return print_error(copied.error());
   }
@@ -76,7 +79,7 @@ ExitCode run_processes(const RunArguments& arguments, const std::vector<std::str
   }
   // Checkpoints, log and report are here: the hosts of the ranks may see another folder.
   const auto begun = SessionWatch::begin(
-      job, {arguments.resume, arguments.overwrite, arguments.command, entered}, print);
+      job, {arguments.resume, arguments.overwrite, arguments.command, entered}, say_line);
   if (!begun) {
     return print_error(begun.error(), ExitCode::data);
   }
@@ -89,15 +92,19 @@ ExitCode run_processes(const RunArguments& arguments, const std::vector<std::str
     return watch->finish(failed, {}, true);
   }
   watch->start();
-  const auto outcome = run_to_end(**sessions, *watch);
+  const auto outcome = run_to_end(**sessions, *watch, unsignaled.output());
   const auto traffic = (*sessions)->finish();
-  sessions->reset();
-  if (outcome && outcome->status) {
-    std::printf("links carried %llu requests and %.1f MB\n",
-                static_cast<unsigned long long>(traffic.requests),
-                static_cast<double>(traffic.bytes) * 1e-6);
+  if (!outcome || !outcome->status) {
+    sessions->reset();
+    return watch->finish(outcome, traffic, true);
   }
-  return watch->finish(outcome, traffic, true);
+  (*sessions)->let_programs_end();
+  say_line(fmt::format("links carried {} requests and {:.1f} MB", traffic.requests,
+                       static_cast<double>(traffic.bytes) * 1e-6));
+  const auto code = watch->finish(outcome, traffic, true);
+  const auto of_programs = (*sessions)->wait_for_programs(stop_asked);
+  sessions->reset();
+  return code == ExitCode::done ? of_programs : code;
 }
 
 }  // namespace

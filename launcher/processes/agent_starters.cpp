@@ -3,8 +3,10 @@
 #include "launcher/processes/child_processes.hpp"
 #include "launcher/processes/process_logs.hpp"
 #include "launcher/processes/slurm_allocation.hpp"
+#include "launcher/processes/ssh_names.hpp"
 #include "launcher/shell_quoted.hpp"
 
+#include <csignal>
 #include <fmt/format.h>
 #include <map>
 #include <mutex>
@@ -17,7 +19,9 @@ class ChildAgents final : public AgentStarter {
  public:
   struct Start {
     std::vector<std::string> words;
-    std::string input = {};  ///< for who stands before the program
+    std::string input = {};                     ///< for who stands before the program
+    std::vector<std::string> environment = {};  ///< NAME=VALUE each, of the process started here
+    bool own_program = false;                   ///< as ChildCommand has it
   };
   using Command = std::function<Start(HostId, const ProcessArguments&)>;
   ChildAgents(Command command, const std::filesystem::path& output)
@@ -29,7 +33,7 @@ class ChildAgents final : public AgentStarter {
                          logs_.add(line);
                        },
                    .exited = [this](std::uint64_t child, const std::string& how,
-                                    bool) { exited(child, how); }}) {}
+                                    int code) { exited(child, how, code); }}) {}
 
   Status start(HostId host, const ProcessArguments& arguments, const Secrets& secrets,
                std::function<void(const std::string&)> ended) override {
@@ -39,24 +43,41 @@ class ChildAgents final : public AgentStarter {
       const std::lock_guard guard(mutex_);
       child = next_++;
       before = std::exchange(by_host_[host], child);
-      ended_[child] = std::move(ended);
+      running_[child] = {host, std::move(ended)};
+      failures_.erase(host);
     }
     children_.kill(before);  // it may only be stopped
     ChildCommand command;
     auto how = command_(host, arguments);
     command.arguments = std::move(how.words);
     command.input = std::move(how.input) + to_input(secrets);
+    command.environment = std::move(how.environment);
+    command.own_program = how.own_program;
     return children_.start(child, std::move(command));
   }
-  void end() override { children_.wait(3000); }
+  bool wait(std::uint32_t milliseconds) override { return children_.wait(milliseconds); }
+  void kill() override { children_.signal_all(SIGKILL); }
+  std::optional<Failure> failure() const override {
+    const std::lock_guard guard(mutex_);
+    return failures_.empty() ? std::nullopt : std::optional(failures_.begin()->second);
+  }
 
  private:
-  void exited(std::uint64_t child, const std::string& how) {
+  struct Running {
+    HostId host{};
+    std::function<void(const std::string&)> ended;
+  };
+
+  void exited(std::uint64_t child, const std::string& how, int code) {
     std::function<void(const std::string&)> ended;
     {
       const std::lock_guard guard(mutex_);
-      if (auto node = ended_.extract(child)) {
-        ended = std::move(node.mapped());
+      if (auto node = running_.extract(child)) {
+        const auto host = node.mapped().host;
+        ended = std::move(node.mapped().ended);
+        if (code != 0 && by_host_[host] == child) {
+          failures_[host] = {host, how, code, how.starts_with("killed")};
+        }
       }
     }
     if (ended) {
@@ -66,10 +87,11 @@ class ChildAgents final : public AgentStarter {
 
   const Command command_;
   ProcessLogs logs_;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::uint64_t next_ = 1;
   std::map<HostId, std::uint64_t> by_host_;  ///< the last one started
-  std::map<std::uint64_t, std::function<void(const std::string&)>> ended_;
+  std::map<std::uint64_t, Running> running_;
+  std::map<HostId, Failure> failures_;  ///< of their last ones
   ChildProcesses children_;
 };
 
@@ -77,6 +99,12 @@ std::vector<std::string> agent_command(const std::string& program, const Process
   auto words = to_command_line("agent", a);
   words.insert(words.begin(), program);
   return words;
+}
+
+/// What the host's line says of it; the job has none where there are only numbers.
+std::vector<std::string> environment_of(const ClusterJob& cluster, HostId host) {
+  return raw(host) < cluster.named.size() ? cluster.named[raw(host)].env
+                                          : std::vector<std::string>();
 }
 
 /// Takes lines up to an empty one from the standard input, as variables; then becomes the program.
@@ -97,7 +125,9 @@ std::string environment_input(const SshJob& ssh, const HostSpec& host) {
 
 std::vector<std::string> ssh_options(const SshJob& ssh, const HostSpec& host) {
   std::vector<std::string> words = {"ssh", "-T", "-o", "BatchMode=yes"};
-  words.insert(words.end(), {"-p", std::to_string(host.port > 0 ? host.port : ssh.port)});
+  if (const auto port = host.port > 0 ? host.port : ssh.port; port > 0) {
+    words.insert(words.end(), {"-p", std::to_string(port)});
+  }
   if (const auto& key = own_or(host.key, ssh.key); !key.empty()) {
     words.insert(words.end(), {"-i", key});
   }
@@ -131,8 +161,10 @@ std::unique_ptr<AgentStarter> make_agent_starter(const Job& job) {
   const auto& cluster = job.cluster;
   if (cluster.launch == "local") {
     return std::make_unique<ChildAgents>(
-        [program = own_program()](HostId, const ProcessArguments& a) {
-          return ChildAgents::Start{agent_command(program, a)};
+        [cluster, program = own_program()](HostId host, const ProcessArguments& a) {
+          return ChildAgents::Start{.words = agent_command(program, a),
+                                    .environment = environment_of(cluster, host),
+                                    .own_program = true};
         },
         job.output);
   }
@@ -141,7 +173,7 @@ std::unique_ptr<AgentStarter> make_agent_starter(const Job& job) {
         [cluster, program = own_program()](HostId host, const ProcessArguments& arguments) {
           const auto& spec = cluster.named.at(raw(host));
           auto there = arguments;
-          const auto& at = own_or(spec.listen, spec.address);
+          const auto at = listen_address_there(cluster.ssh, spec, arguments.director);
           there.listen = at.find(':') == std::string::npos ? at + ":0" : "[" + at + "]:0";
           const auto& path = own_or(own_or(spec.program, cluster.ssh.program), program);
           return ChildAgents::Start{ssh_command(cluster.ssh, spec, agent_command(path, there)),

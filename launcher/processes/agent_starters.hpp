@@ -4,8 +4,10 @@
 #include "launcher/processes/process_arguments.hpp"
 #include "runtime/job/job.hpp"
 
+#include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 namespace troupe {
@@ -19,8 +21,19 @@ class AgentStarter {
   /// \param ended  may be called later, on any thread: the agent is gone, and how
   virtual Status start(HostId host, const ProcessArguments& arguments, const Secrets& secrets,
                        std::function<void(const std::string& how)> ended) = 0;
-  /// Lets all end by themselves, for some seconds.
-  virtual void end() = 0;
+  /// Lets all end by themselves. \returns false: some have not after `milliseconds`
+  virtual bool wait(std::uint32_t milliseconds) = 0;
+  /// Ends all at once.
+  virtual void kill() = 0;
+
+  struct Failure {
+    HostId host{};
+    std::string how;      ///< "exit code 3", "killed by signal 9 (Killed)"
+    int code = 0;         ///< as a shell has it
+    bool killed = false;  ///< by a signal
+  };
+  /// The first host whose last agent has ended with another exit code than 0.
+  virtual std::optional<Failure> failure() const = 0;
 };
 
 /// As `cluster.launch` says; null with "manual".

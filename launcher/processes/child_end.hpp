@@ -17,4 +17,9 @@ inline std::string end_of_child(const siginfo_t& info) {
   return fmt::format("killed by signal {} ({})", info.si_status, strsignal(info.si_status));
 }
 
+/// As a shell has it: its exit code, or 128 + the number of the signal.
+inline int exit_code_of_child(const siginfo_t& info) {
+  return info.si_code == CLD_EXITED ? info.si_status : 128 + info.si_status;
+}
+
 }  // namespace troupe

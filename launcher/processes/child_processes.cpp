@@ -20,6 +20,7 @@
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <thread>
@@ -83,11 +84,31 @@ struct Child {
   std::array<OutputStream, 2> streams;
 };
 
-/// Waits for a child's end and frees its pid.
+bool ended_well(const siginfo_t& info) {
+  return info.si_code == CLD_EXITED && info.si_status == 0;
+}
+
+/// Waits for a child's end and frees its pid. Where it did not end well, processes of its group are
+/// killed: what takes its place would run beside them.
 siginfo_t reaped(pid_t pid) {
   siginfo_t info{};
-  waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED);
+  const auto id = static_cast<id_t>(pid);
+  if (waitid(P_PID, id, &info, WEXITED | WNOWAIT) == 0 && !ended_well(info)) {
+    ::kill(-pid, SIGKILL);  // before another process can get this pid
+  }
+  waitid(P_PID, id, &info, WEXITED);
   return info;
+}
+
+/// The file to execute for `path`, which own_program() gave: this process's own, should another file
+/// be there by now.
+std::string file_of_own_program(const std::string& path) {
+  constexpr const char* own = "/proc/self/exe";  // of the child, which has the same before exec
+  struct stat here {};
+  struct stat there {};
+  const bool same = stat(own, &here) == 0 && stat(path.c_str(), &there) == 0 &&
+                    here.st_dev == there.st_dev && here.st_ino == there.st_ino;
+  return same ? path : own;
 }
 
 std::vector<char*> pointers(std::vector<std::string>& texts) {
@@ -127,10 +148,12 @@ void close_at_exec() {
 }
 
 /// Between fork and exec only calls that are safe there.
-[[noreturn]] void become(char* const* arguments, char* const* environment, const char* folder,
-                         const std::array<int, 3>& standard, int tell, pid_t parent) {
+[[noreturn]] void become(const char* file, char* const* arguments, char* const* environment,
+                         const char* folder, const std::array<int, 3>& standard, int tell,
+                         pid_t parent) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  setpgid(0, 0);  // Ctrl-C is for the launcher
+  std::signal(SIGPIPE, SIG_DFL);  // what is ignored here would stay so in the program
+  setpgid(0, 0);                  // Ctrl-C is for the launcher
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);  // what is blocked here would stay so in the program
@@ -141,7 +164,7 @@ void close_at_exec() {
   good = good && (*folder == '\0' || chdir(folder) == 0);
   if (good) {
     close_at_exec();
-    execvpe(arguments[0], arguments, environment);
+    execvpe(file, arguments, environment);
   }
   const int why = errno;
   [[maybe_unused]] const auto written = ::write(tell, &why, sizeof why);
@@ -188,10 +211,12 @@ Status ChildProcesses::State::launch(std::uint64_t id, ChildCommand& command) {
   auto environment = environment_of(command);
   const auto arguments = pointers(command.arguments);
   const auto variables = pointers(environment);
+  const auto file =
+      command.own_program ? file_of_own_program(command.arguments[0]) : command.arguments[0];
   const pid_t parent = getpid();
   const pid_t pid = fork();
   if (pid == 0) {
-    become(arguments.data(), variables.data(), command.folder.c_str(),
+    become(file.c_str(), arguments.data(), variables.data(), command.folder.c_str(),
            {in.read.get(), out.write.get(), err.write.get()}, tell.write.get(), parent);
   }
   const int problem = errno;
@@ -280,7 +305,7 @@ void ChildProcesses::State::reap(std::uint64_t id) {
       events.line(child.prefix + stream.rest, stream.error);
     }
   }
-  events.exited(id, end_of_child(info), info.si_code == CLD_EXITED && info.si_status == 0);
+  events.exited(id, end_of_child(info), exit_code_of_child(info));
   {
     const std::lock_guard guard(mutex);
     --running;
@@ -385,8 +410,13 @@ void print_line(const std::string& line, bool error) {
 }
 
 std::string own_program() {
+  constexpr std::string_view removed = " (deleted)";  // added by the kernel
   std::error_code error;
-  return std::filesystem::read_symlink("/proc/self/exe", error).string();
+  auto path = std::filesystem::read_symlink("/proc/self/exe", error).string();
+  if (path.ends_with(removed)) {
+    path.resize(path.size() - removed.size());
+  }
+  return path;
 }
 
 }  // namespace troupe

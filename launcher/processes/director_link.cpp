@@ -93,26 +93,36 @@ Result<net::Welcome> DirectorLink::ask(const net::Join& join) {
   self->request(registrar(), caf::infinite, Ref<net::Join>(join))
       .receive([&](const Ref<net::Welcome>& welcome) { answer = *welcome; },
                [&](const caf::error& error) { answer = from_caf(error); });
+  if (!answer && answer.error().code() == Errc::not_found) {  // the registrar is gone
+    return Error(Errc::cancelled, "the run is over");
+  }
   return answer;
 }
 
 ExitCode run_process(const ProcessArguments& arguments,
-                     const std::function<Status(DirectorLink&)>& work) {
+                     const std::function<Status(DirectorLink&)>& work,
+                     const std::shared_ptr<std::atomic<bool>>& returned) {
   unblock_stop_signals();  // who ends it wants just that; the director is told by its link
   auto secrets = read_secrets(arguments);
   if (!secrets) {
     return print_error(Error(secrets.error()).with(arguments.name), ExitCode::usage);
   }
   Status ended = ok_status();
+  bool by_director = false;
   {
     DirectorLink link(arguments, *std::move(secrets));
     ended = work(link);
-    bound_the_end(ended);
+    bound_the_end(ended, returned);
+    by_director = link.ending()->by_director();
   }
-  if (ended || ended.error().code() == Errc::cancelled) {
-    return ended ? ExitCode::done : ExitCode::interrupted;
+  if (ended) {
+    return ExitCode::done;
   }
-  return print_error(Error(ended.error()).with(arguments.name));
+  const auto code = exit_code_of(ended.error().code());
+  // The director prints its reason itself, where only a host that joined by hand does not see it.
+  const bool silent =
+      by_director ? arguments.token_file.empty() : ended.error().code() == Errc::cancelled;
+  return silent ? code : print_error(Error(ended.error()).with(arguments.name), code);
 }
 
 }  // namespace troupe

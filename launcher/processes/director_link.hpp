@@ -8,6 +8,7 @@
 
 #include <caf/actor.hpp>
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <string>
@@ -67,9 +68,13 @@ class DirectorLink {
   std::shared_ptr<Gate> gate_;
 };
 
-/// Reads the secrets, lets `work` run with a link to the director, and says how it ended.
-/// \returns the exit code of this process, whose end is bounded from when `work` returns
+/// Reads the secrets, lets `work` run with a link to the director, and says how it ended; a reason that
+/// the director has sent is printed by an agent that was started by hand alone.
+/// \param returned  set by the caller when this has returned: the end of this process, which is bounded from
+///   when `work` returns, is no longer; null: it stays so
+/// \returns the exit code of this process
 ExitCode run_process(const ProcessArguments& arguments,
-                     const std::function<Status(DirectorLink&)>& work);
+                     const std::function<Status(DirectorLink&)>& work,
+                     const std::shared_ptr<std::atomic<bool>>& returned = nullptr);
 
 }  // namespace troupe

@@ -53,8 +53,10 @@ std::string trace_file_name(std::string process) {
 
 class MemberProcess {
  public:
-  MemberProcess(DirectorLink& link, std::function<Status(Session&)> fn, const RanksOptions& options)
-      : link_(link), fn_(std::move(fn)), options_(options) {}
+  /// \param returned  as run_process() has it
+  MemberProcess(DirectorLink& link, std::function<Status(Session&)> fn, const RanksOptions& options,
+                std::shared_ptr<const std::atomic<bool>> returned)
+      : link_(link), fn_(std::move(fn)), options_(options), returned_(std::move(returned)) {}
   ~MemberProcess();
 
   Status run();
@@ -77,7 +79,8 @@ class MemberProcess {
   DirectorLink& link_;
   const std::function<Status(Session&)> fn_;  ///< the user's; empty: the built-in trainer
   const RanksOptions options_;                ///< of `fn_`
-  std::unique_ptr<RankThreads> ranks_;        ///< with `fn_`
+  const std::shared_ptr<const std::atomic<bool>> returned_;
+  std::unique_ptr<RankThreads> ranks_;  ///< with `fn_`
   const net::ProcessInstance instance_ = link_.arguments().instance;
   caf::actor member_;
   std::shared_ptr<Tracer> tracer_;  ///< Null: the job wants no trace
@@ -354,24 +357,26 @@ void MemberProcess::write_trace() {
 
 Status MemberProcess::run() {
   const auto ending = link_.ending();
-  member_ = spawn_member(
-      link_.runtime().system(),
-      {.meet = [this](const net::Members& members) { meet(members); },
-       .stop_ranks =
-           [this] {
-             if (ranks_) {
-               ranks_->stop();
-             }
-           },
-       .totals =
-           [this] {
-             auto totals = link_.neighbours().totals();
-             totals.store_copied_bytes = copied_bytes_;
-             totals.scratch_bytes = scratch_bytes();
-             return totals;
-           },
-       .decide_end = [ending](const net::EndProcess& end) { ending->decide(net::status_of(end)); },
-       .begin_end = [ending] { ending->begin(); }});
+  member_ = spawn_member(link_.runtime().system(),
+                         {.meet = [this](const net::Members& members) { meet(members); },
+                          .stop_ranks =
+                              [this] {
+                                if (ranks_) {
+                                  ranks_->stop();
+                                }
+                              },
+                          .totals =
+                              [this] {
+                                auto totals = link_.neighbours().totals();
+                                totals.store_copied_bytes = copied_bytes_;
+                                totals.scratch_bytes = scratch_bytes();
+                                return totals;
+                              },
+                          .decide_end =
+                              [ending](const net::EndProcess& end) {
+                                ending->decide_by_director(net::status_of(end));
+                              },
+                          .begin_end = [ending] { ending->begin(); }});
   TROUPE_RETURN_IF_ERROR(link_.connect(
       {.name = [this](ProcessId id) { return name_of(id); },
        .connected = [this](ProcessId id,
@@ -390,8 +395,8 @@ Status MemberProcess::run() {
   }
   caf::anon_send(link_.registrar(), Ref<net::Ready>(ready));
   auto ended = ending->wait();
-  bound_the_end(ended);
-  end_ranks(ended);
+  bound_the_end(ended, returned_);
+  end_ranks(ending->by_director() ? ok_status() : ended);
   write_trace();
   return ended;
 }
@@ -409,10 +414,16 @@ MemberProcess::~MemberProcess() {
 
 ExitCode run_member(const ProcessArguments& arguments, const std::function<Status(Session&)>& fn,
                     const RanksOptions& options) {
-  return run_process(arguments, [&](DirectorLink& link) {
-    MemberProcess member(link, fn, options);
-    return member.run();
-  });
+  const auto returned = std::make_shared<std::atomic<bool>>(false);
+  const auto code = run_process(
+      arguments,
+      [&](DirectorLink& link) {
+        MemberProcess member(link, fn, options, returned);
+        return member.run();
+      },
+      returned);
+  *returned = fn != nullptr;  // a user program may have work left
+  return code;
 }
 
 }  // namespace troupe

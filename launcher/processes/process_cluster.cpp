@@ -20,6 +20,11 @@ namespace {
 
 using std::chrono::milliseconds;
 
+/// How a run ended that is finished before it has ended by itself.
+Error not_waited_for() {
+  return {Errc::cancelled, "interrupted"};
+}
+
 /// With the built-in trainer.
 class ProcessCluster final : public Cluster {
  public:
@@ -64,7 +69,7 @@ void ProcessCluster::guard_handles(DirectorOptions& options) {
 void ProcessCluster::start(RunSetup setup, std::function<void(Result<RunResult>)> on_end) {
   auto& end = group_->end();
   const auto once = [&end, on_end](Result<RunResult> result) {
-    if (end.finish()) {
+    if (end.finish(result ? ok_status() : Status(result.error()))) {
       on_end(std::move(result));
     }
   };
@@ -92,7 +97,7 @@ const nn::ParameterLayout& ProcessCluster::layout() const {
 
 Traffic ProcessCluster::finish() {
   if (!traffic_) {
-    group_->end().finish();
+    group_->end().finish(not_waited_for());
     group_->watch({});
     caf::anon_send_exit(director_, caf::exit_reason::user_shutdown);
     traffic_ = group_->end_all();
@@ -169,7 +174,7 @@ class Sessions final : public ProcessSessions {
   ~Sessions() override { finish(); }
   Traffic finish() override {
     if (!traffic_) {
-      group_->end().finish();
+      group_->end().finish(not_waited_for());
       traffic_ = group_->end_all();
     }
     return *traffic_;
@@ -180,7 +185,7 @@ class Sessions final : public ProcessSessions {
         [on_end](const Error& why) { on_end({.status = why, .batches = {}, .steps = 0}); });
     if (started) {
       outcome_->wait([&end, on_end](SessionOutcome outcome) {
-        if (end.finish()) {
+        if (end.finish(outcome.status)) {
           on_end(std::move(outcome));
         }
       });
@@ -192,6 +197,10 @@ class Sessions final : public ProcessSessions {
     if (const auto member = group_->process()->member(first)) {
       caf::anon_send(member, Ref<net::StopRanks>(net::StopRanks{}));
     }
+  }
+  void let_programs_end() override { group_->let_programs_end(); }
+  ExitCode wait_for_programs(const std::function<bool()>& stop) override {
+    return group_->wait_for_programs(stop);
   }
 
  private:

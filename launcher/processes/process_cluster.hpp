@@ -3,6 +3,7 @@
 /// A cluster of real processes, seen from the one that directs it: starts the agents, takes everybody
 /// in, runs the director, ends everybody.
 #include "launcher/cluster.hpp"
+#include "launcher/exit_code.hpp"
 #include "launcher/processes/process_setup.hpp"
 #include "launcher/rank_threads.hpp"
 #include "runtime/base/result.hpp"
@@ -35,6 +36,13 @@ class ProcessSessions {
   virtual void stop() = 0;
   /// After the end: lets all processes end, and counts what their links carried.
   virtual Traffic finish() = 0;
+  /// After finish(): waits until the programs have ended, which have printed all then, for some seconds.
+  virtual void let_programs_end() = 0;
+  /// After that, where the ranks have ended well: waits for the programs, which may still work, without a
+  /// bound. Those of hosts that joined by hand are not waited for.
+  /// \param stop  asked now and then; the programs that still run then are killed
+  /// \returns the exit code of one that did not end with 0; interrupted: `stop` was true
+  virtual ExitCode wait_for_programs(const std::function<bool()>& stop) = 0;
 };
 /// \errors as make_process_cluster
 Result<std::unique_ptr<ProcessSessions>> make_process_sessions(const Job& job,

@@ -5,6 +5,7 @@
 #include "actors/holder_tensors.hpp"
 #include "actors/message.hpp"
 #include "actors/registrar.hpp"
+#include "launcher/bound_the_end.hpp"
 #include "launcher/processes/director_link.hpp"
 #include "launcher/processes/store_identity.hpp"
 #include "launcher/seconds.hpp"
@@ -29,6 +30,17 @@ namespace troupe {
 namespace {
 
 using std::chrono::milliseconds;
+
+/// How the run ended, for processes on other hosts.
+Status as_processes_learn_it(const Status& ended) {
+  if (ended) {
+    return ended;
+  }
+  const auto& why = ended.error();
+  return Error(why.code(), why.code() == Errc::cancelled
+                               ? std::string("the run was interrupted")
+                               : std::string("the run failed: ") + why.what());
+}
 
 /// From the start of a program on a host until it is heard of.
 milliseconds start_deadline(const ClusterJob& cluster) {
@@ -132,7 +144,14 @@ Status ProcessGroup::open_neighbourhood() {
     lost(instance, why.what());
   };
   options.say = setup_.say;
-  TROUPE_ASSIGN_OR_RETURN(neighbours_, Neighbourhood::open(runtime_->system(), std::move(options)));
+  auto opened = Neighbourhood::open(runtime_->system(), std::move(options));
+  if (!opened && !cluster.listen.empty()) {
+    return Error(opened.error().code(),
+                 fmt::format("cluster.listen: {}; try: another port, 0 for any free one, or an "
+                             "address of this host",
+                             opened.error().what()));
+  }
+  TROUPE_ASSIGN_OR_RETURN(neighbours_, std::move(opened));
   return ok_status();
 }
 
@@ -417,12 +436,41 @@ void ProcessGroup::watch(const caf::actor& director) {
 
 net::LinkTotals ProcessGroup::end_all() {
   net::LinkTotals totals;
+  EndAll request;
+  net::set_status(request.how, as_processes_learn_it(end_->outcome()));
   caf::scoped_actor self(runtime_->system());
-  self->request(registrar_, std::chrono::seconds(5), Ref<EndAll>(EndAll{}))
+  self->request(registrar_, std::chrono::seconds(5), Ref<EndAll>(std::move(request)))
       .receive([&](const Ref<net::LinkTotals>& sum) { totals = *sum; }, [](const caf::error&) {});
   net::add(totals, neighbours_->totals());
   totals.interruptions /= 2;  // both ends count
   return totals;
+}
+
+void ProcessGroup::let_programs_end() {
+  if (agents_) {
+    agents_->wait(time_to_end_ms);
+  }
+}
+
+ExitCode ProcessGroup::wait_for_programs(const std::function<bool()>& stop) {
+  if (!agents_) {
+    return ExitCode::done;
+  }
+  for (bool said = false; !agents_->wait(50); said = true) {
+    if (stop()) {
+      agents_->kill();
+      return ExitCode::interrupted;
+    }
+    if (!said) {
+      setup_.say("the ranks have ended; waiting for their programs, which Ctrl-C ends");
+    }
+  }
+  const auto failed = agents_->failure();
+  if (failed && failed->killed) {  // else it has printed which program failed
+    setup_.say(
+        fmt::format("agent of host {}, with its programs: {}", raw(failed->host), failed->how));
+  }
+  return static_cast<ExitCode>(failed ? failed->code : 0);
 }
 
 ProcessGroup::~ProcessGroup() {
@@ -435,7 +483,7 @@ ProcessGroup::~ProcessGroup() {
     shared_->director = {};
   }
   if (agents_) {
-    agents_->end();
+    agents_->wait(time_to_end_ms);
     agents_.reset();
   }
   if (registrar_) {

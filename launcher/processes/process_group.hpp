@@ -59,8 +59,11 @@ class ProcessGroup {
   void stop_ranks();
   /// Who is told ProcessesChanged; null: nobody.
   void watch(const caf::actor& director);
-  /// Asks all processes to end, and adds up what all links have carried.
+  /// Asks all processes to end, with how the run ended, and adds up what all links have carried.
   net::LinkTotals end_all();
+  /// As ProcessSessions has them; after end_all().
+  void let_programs_end();
+  ExitCode wait_for_programs(const std::function<bool()>& stop);
 
   const ClusterPlan& plan() const { return *plan_; }
   const std::shared_ptr<ClusterProcess>& process() const { return process_; }

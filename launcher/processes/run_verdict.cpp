@@ -61,10 +61,20 @@ bool RunVerdict::begin(OnFail on_fail) {
   return false;
 }
 
-bool RunVerdict::finish() {
+bool RunVerdict::finish(const Status& how) {
   const std::lock_guard guard(mutex_);
   on_fail_ = nullptr;
-  return !std::exchange(finished_, true);
+  if (finished_) {
+    return false;
+  }
+  finished_ = true;
+  how_ = how;
+  return true;
+}
+
+Status RunVerdict::outcome() const {
+  const std::lock_guard guard(mutex_);
+  return state_ && !*state_ ? *state_ : how_;
 }
 
 }  // namespace troupe

@@ -28,14 +28,17 @@ class RunVerdict {
   ///   after finish()
   /// \returns whether the run may be started
   bool begin(OnFail on_fail);
-  /// The run has ended. \returns whether it had not before
-  bool finish();
+  /// The run has ended. \param how  counts where it had not ended before. \returns whether it had not
+  bool finish(const Status& how);
+  /// How the run ended: what fail() was called with, else what finish() was first.
+  Status outcome() const;
 
  private:
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::optional<Status> state_;  ///< ok: complete
   bool finished_ = false;
+  Status how_ = ok_status();  ///< of finish()
   OnFail on_fail_;
 };
 

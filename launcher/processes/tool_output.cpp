@@ -16,8 +16,8 @@ Result<std::string> tool_output(const std::vector<std::string>& words) {
   ChildProcesses children(
       {.line = [&](const std::string& line, bool error) { (error ? err : out) += line + "\n"; },
        .exited =
-           [&](std::uint64_t, const std::string& text, bool success) {
-             ended.set_value(success ? std::nullopt : std::optional(text));
+           [&](std::uint64_t, const std::string& text, int code) {
+             ended.set_value(code == 0 ? std::nullopt : std::optional(text));
            }});
   ChildCommand command;
   command.arguments = words;

@@ -98,6 +98,10 @@ class LocalRun : public ::testing::Test {
     }
     return 0;
   }
+  bool kill_named(const std::string& name) const {
+    const auto pid = find("--name " + name + " --");
+    return pid > 0 && kill(pid, SIGKILL) == 0;
+  }
   bool all_gone(std::chrono::milliseconds most = 5s) const {
     const auto end = std::chrono::steady_clock::now() + most;
     while (!processes().empty()) {
@@ -323,7 +327,8 @@ TEST_F(LocalRun, APortThatIsTakenIsToldInASentence) {
   const auto result = run("train.epochs=2 cluster.listen=" + taken.address());
 
   EXPECT_NE(result.exit_code, 0);
-  EXPECT_NE(result.err.find("cannot listen on " + taken.address() + ": Address already in use"),
+  EXPECT_NE(result.err.find("cluster.listen: cannot listen on " + taken.address() +
+                            ": Address already in use; try: another port"),
             std::string::npos)
       << result.err;
   EXPECT_TRUE(all_gone(0ms));
@@ -389,6 +394,109 @@ INSTANTIATE_TEST_SUITE_P(Of, LocalLosses,
                          ::testing::Values(std::pair("host 0", SIGKILL),
                                            std::pair("host 1", SIGTERM),
                                            std::pair("agent of host 1", SIGTERM)));
+
+TEST_F(LocalRun, AProgramWhoseFileIsReplacedStillStartsItsProcessesAgain) {
+  const auto copy = folder() + "/troupe";
+  std::filesystem::copy_file(TROUPE_PROGRAM, copy);
+  auto words = command("train.epochs=60 checkpoint.every.epochs=1");
+  words[0] = copy;
+  testing::Process run(words, folder());
+  ASSERT_TRUE(run.wait_for_output("epoch  3/60", 60s));
+  std::filesystem::remove(copy);
+  ASSERT_TRUE(kill_named("host 0"));
+  ASSERT_TRUE(run.wait_for_output("epoch  6/60", 60s));
+  std::filesystem::copy_file("/bin/false", copy);  // as a rebuild would
+  ASSERT_TRUE(kill_named("agent of host 1"));
+
+  const auto result = run.wait();
+
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(count_lines(result.err, "cannot start"), 0) << result.err;
+  EXPECT_EQ(count_lines(result.err, "troupe: host 0 is lost: killed"), 1) << result.err;
+}
+
+// ---- user programs ----
+
+/// With tests/e2e/rows_trainer.cpp, whose processes work on after their ranks.
+class LocalProgram : public LocalRun {
+ protected:
+  ~LocalProgram() override { unsetenv("TROUPE_TEST_AFTER"); }
+  std::vector<std::string> program_command(const std::string& more,
+                                           const std::vector<std::string>& program) const {
+    auto words = command("train.epochs=2 " + more);
+    words.emplace_back("--");
+    words.insert(words.end(), program.begin(), program.end());
+    return words;
+  }
+  std::string saved() const { return folder() + "/saved"; }
+  void work_on(int seconds, int code) const {
+    setenv("TROUPE_TEST_AFTER", fmt::format("{} {} {}", seconds, saved(), code).c_str(), 1);
+  }
+};
+
+TEST_F(LocalProgram, HasItsTimeAfterItsRanksHaveEndedWell) {
+  work_on(5, 0);  // longer than other processes have for their end
+
+  const auto result = testing::run_process(program_command("", {TROUPE_ROWS_TRAINER}), folder());
+
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(testing::file_text(saved()), "saved\nsaved\n") << "of both hosts";
+  EXPECT_EQ(count_lines(result.err, "waiting for their programs, which Ctrl-C ends"), 1)
+      << result.err;
+  EXPECT_EQ(report()["status"], "done");
+  EXPECT_TRUE(all_gone(0ms));
+}
+
+TEST_F(LocalProgram, ThatFailsAfterItsRanksGivesTheRunItsExitCode) {
+  work_on(0, 7);
+
+  const auto result = testing::run_process(program_command("", {TROUPE_ROWS_TRAINER}), folder());
+
+  EXPECT_EQ(result.exit_code, 7) << result.err;
+  for (const char* host : {"host 0", "host 1"}) {
+    EXPECT_EQ(count_lines(result.err,
+                          fmt::format("troupe: {}: the program failed after its ranks had ended: "
+                                      "exit code 7",
+                                      host)),
+              1)
+        << result.err;
+  }
+}
+
+TEST_F(LocalProgram, ThatWorksOnIsEndedByCtrlC) {
+  work_on(600, 0);
+  testing::Process run(program_command("", {TROUPE_ROWS_TRAINER}), folder());
+  ASSERT_TRUE(run.wait_for_output("report in ", 60s));
+  ASSERT_TRUE(run.wait_for_output("working on", 20s));
+
+  run.signal(SIGINT);
+
+  EXPECT_EQ(run.wait().exit_code, 130);
+  EXPECT_EQ(testing::file_text(saved()), "");
+  EXPECT_TRUE(all_gone());
+}
+
+TEST_F(LocalProgram, WithoutRanksEndsTheRunWithASentence) {
+  const auto result = testing::run_process(program_command("", {"/bin/true"}), folder());
+
+  EXPECT_EQ(result.exit_code, 2) << result.err;
+  EXPECT_EQ(count_lines(result.err,
+                        "expected a program that calls run_ranks (troupe.run in "
+                        "Python), found one that ended without"),
+            1)
+      << result.err;
+}
+
+TEST_F(LocalProgram, GetsTheEnvironmentOfItsHostsLine) {
+  const auto result = testing::run_process(
+      program_command(R"(cluster.hosts=["h0\u0020env=WORD=one","h1\u0020env=WORD=two"])",
+                      {"/bin/sh", "-c", "echo word $WORD; exec \"$0\"", TROUPE_ROWS_TRAINER}),
+      folder());
+
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(count_lines(result.out, "[host 0] word one"), 1) << result.out;
+  EXPECT_EQ(count_lines(result.out, "[host 1] word two"), 1) << result.out;
+}
 
 // ---- UCX ----
 

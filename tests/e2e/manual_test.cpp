@@ -308,8 +308,24 @@ TEST_F(Manual, AHostThatDoesNotComeIsNamedAtTheDeadline) {
 
   EXPECT_TRUE(run_->find("not all processes are there after 3 s; missing: agent of host 1, host 1"))
       << run_->text();
-  EXPECT_NE(first.wait_for_end(20s), std::nullopt);
-  EXPECT_TRUE(first.wait_for_all(10s).empty());
+  expect_end(first, 4);
+  EXPECT_TRUE(first.find("agent of host 0: the run failed: not all processes are there after 3 s"))
+      << first.text();
+}
+
+TEST_F(Manual, AnInterruptedRunEndsItsHostsWithItsExitCode) {
+  ASSERT_NO_FATAL_FAILURE(start());
+  auto& first = join_host(0);
+  auto& second = join_host(1);
+  ASSERT_TRUE(run_->wait_for_line("epoch  2/16", 60s)) << run_->text();
+
+  kill(run_->pid(), SIGINT);
+
+  EXPECT_EQ(run_->wait_for_end(20s), 130) << run_->text();
+  expect_end(first, 130);
+  expect_end(second, 130);
+  EXPECT_TRUE(second.find("troupe: agent of host 1: the run was interrupted")) << second.text();
+  EXPECT_FALSE(second.find("troupe: host 1: ")) << second.text();
 }
 
 TEST_F(Manual, AnAgentThatWasKilledJoinsAgain) {

@@ -1,15 +1,19 @@
 // A user program for tests: counts per node in how many steps it was a seed, in a tensor, and trains learned rows where its
 // job has any. It throws what a session tells, and may end by itself in the middle of a step.
 //   rows_trainer [STEP [FILE]]: dies in that step; with FILE only if there is none, which it makes before
+// With TROUPE_TEST_AFTER="SECONDS FILE CODE" it works on after its ranks have ended well: waits, appends a line to FILE, exits.
 #include "launcher/session.hpp"
 
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 #include <stdexcept>
+#include <thread>
 
 namespace {
 
@@ -117,9 +121,24 @@ Status count(Session& session, const Death& death) {
   return ok_status();
 }
 
+int work_on(const std::string& how) {
+  int seconds = 0;
+  int code = 0;
+  std::string file;
+  std::istringstream(how) >> seconds >> file >> code;
+  std::printf("working on\n");
+  std::fflush(stdout);
+  std::this_thread::sleep_for(std::chrono::seconds(seconds));
+  std::ofstream(file, std::ios::app) << "saved\n";
+  return code;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   const Death death{argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 0, argc > 2 ? argv[2] : ""};
-  return troupe::run_ranks(argc, argv, [&](Session& session) { return count(session, death); });
+  const int code =
+      troupe::run_ranks(argc, argv, [&](Session& session) { return count(session, death); });
+  const char* after = std::getenv("TROUPE_TEST_AFTER");
+  return code != 0 || after == nullptr ? code : work_on(after);
 }

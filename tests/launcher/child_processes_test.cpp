@@ -75,9 +75,9 @@ class Children {
   Lines out() const { return copy(out_); }
   Lines err() const { return copy(err_); }
   Lines late() const { return copy(late_); }
-  bool success(std::uint64_t child) const {
+  int code(std::uint64_t child) const {
     const std::lock_guard guard(mutex_);
-    return successes_.at(child);
+    return codes_.at(child);
   }
 
  private:
@@ -93,10 +93,10 @@ class Children {
     }
     changed_.notify_all();
   }
-  void exited(std::uint64_t child, const std::string& how, bool success) {
+  void exited(std::uint64_t child, const std::string& how, int code) {
     const std::lock_guard guard(mutex_);
     endings_[child] = how;
-    successes_[child] = success;
+    codes_[child] = code;
     changed_.notify_all();
   }
 
@@ -105,11 +105,11 @@ class Children {
   Lines out_, err_;
   Lines late_;  ///< after a child's end
   std::map<std::uint64_t, std::string> endings_;
-  std::map<std::uint64_t, bool> successes_;
+  std::map<std::uint64_t, int> codes_;
   ChildProcesses processes_{
       {.line = [this](const std::string& text, bool error) { line(text, error); },
        .exited = [this](std::uint64_t child, const std::string& how,
-                        bool good) { exited(child, how, good); }}};
+                        int code) { exited(child, how, code); }}};
 };
 
 // ---- output ----
@@ -194,9 +194,9 @@ TEST(ChildProcesses, ExitCodesAndSignalsAreTold) {
   EXPECT_EQ(children.ending(1), "exit code 3");
   EXPECT_EQ(children.ending(2), "killed by signal 11 (Segmentation fault)");
   EXPECT_EQ(children.ending(3), "exit code 0");
-  EXPECT_FALSE(children.success(1));
-  EXPECT_FALSE(children.success(2));
-  EXPECT_TRUE(children.success(3));
+  EXPECT_EQ(children.code(1), 3);
+  EXPECT_EQ(children.code(2), 128 + SIGSEGV);
+  EXPECT_EQ(children.code(3), 0);
 }
 
 TEST(ChildProcesses, AStoppedChildIsKilled) {
@@ -210,27 +210,75 @@ TEST(ChildProcesses, AStoppedChildIsKilled) {
   EXPECT_EQ(children.out(), (Lines{"here"}));
 }
 
-TEST(ChildProcesses, AKilledChildsOwnChildrenGoWithIt) {
-  Children children;
-  ASSERT_OK(children.start(1, "sleep 30 & echo $!; wait"));
+/// Waits for the end of a process that may not be this one's child. A zombie has ended.
+bool ends(pid_t process) {
+  for (int i = 0; i < 2000; ++i) {
+    std::ifstream stat(fmt::format("/proc/{}/stat", process));
+    std::string pid, name, state;
+    stat >> pid >> name >> state;
+    if (state == "Z" || state.empty()) {
+      return true;
+    }
+    std::this_thread::sleep_for(5ms);
+  }
+  return false;
+}
+
+/// The number that a child prints first.
+int printed_number(const Children& children) {
   while (children.out().empty()) {
     std::this_thread::sleep_for(1ms);
   }
-  const auto grandchild = std::stoi(children.out().front());
+  return std::stoi(children.out().front());
+}
+
+TEST(ChildProcesses, AKilledChildsOwnChildrenGoWithIt) {
+  Children children;
+  ASSERT_OK(children.start(1, "sleep 60 & echo $!; wait"));
+  const auto grandchild = printed_number(children);
 
   children.processes().kill(1);
   children.ending(1);
 
-  for (int i = 0; i < 2000 && kill(grandchild, 0) == 0; ++i) {
-    std::ifstream stat(fmt::format("/proc/{}/stat", grandchild));
-    std::string pid, name, state;
-    stat >> pid >> name >> state;
-    if (state == "Z" || state.empty()) {
-      return;
-    }
-    std::this_thread::sleep_for(5ms);
+  EXPECT_TRUE(ends(grandchild));
+}
+
+TEST(ChildProcesses, OwnChildrenOfOneThatFailsGoWithItAndThoseOfOthersStay) {
+  Children children;
+  ASSERT_OK(children.start(1, "sleep 60 & echo $!; kill -KILL $$"));
+  EXPECT_TRUE(ends(printed_number(children)));
+
+  Children good;
+  EXPECT_EQ(good.run("sleep 60 & echo $!"), "exit code 0");
+  const auto left = printed_number(good);
+  EXPECT_EQ(kill(left, 0), 0);
+  kill(left, SIGKILL);
+}
+
+TEST(ChildProcesses, ABrokenPipeEndsAChildAlsoWhereItIsIgnoredHere) {
+  const auto before = std::signal(SIGPIPE, SIG_IGN);
+  Children children;
+  children.run("grep SigIgn: /proc/self/status");
+  std::signal(SIGPIPE, before);
+
+  ASSERT_EQ(children.out().size(), 1U);
+  const auto mask = std::stoull(children.out().front().substr(8), nullptr, 16);
+  EXPECT_EQ(mask >> (SIGPIPE - 1) & 1U, 0U) << children.out().front();
+}
+
+TEST(ChildProcesses, TheOwnProgramIsStartedWhateverIsAtItsPath) {
+  const testing::ScratchFolder folder;
+  const auto other = (folder.path() / "other").string();
+  std::filesystem::copy_file("/bin/false", other);
+  for (const auto& path : {other, (folder.path() / "gone").string()}) {
+    Children children;
+    ChildCommand command;
+    command.own_program = true;
+    command.arguments = {path, "--gtest_list_tests", "--gtest_filter=ChildProcesses.TheOwn*"};
+    ASSERT_OK(children.processes().start(1, std::move(command)));
+    EXPECT_EQ(children.ending(1), "exit code 0") << path;
+    EXPECT_NE(children.out().back().find("TheOwnProgramIsStarted"), std::string::npos);
   }
-  EXPECT_NE(kill(grandchild, 0), 0);
 }
 
 TEST(ChildProcesses, OneThatFloodsCanBeKilled) {

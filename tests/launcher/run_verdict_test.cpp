@@ -24,6 +24,16 @@ TEST(Ending, HasTheReasonDecidedFirstWhoeverBeginsIt) {
   lost.decide(ok_status());
   lost.begin();
   EXPECT_ERROR(lost.wait(), Errc::peer_lost, "the director is lost");
+  EXPECT_TRUE(lost.lost());
+  EXPECT_FALSE(lost.by_director());
+
+  Ending sent;
+  sent.decide_by_director(Error(Errc::cancelled, "interrupted"));
+  EXPECT_FALSE(sent.lost());
+  sent.set(Error(Errc::peer_lost, "the director is lost"));
+  EXPECT_ERROR(sent.wait(), Errc::cancelled, "interrupted");
+  EXPECT_TRUE(sent.by_director());
+  EXPECT_TRUE(sent.lost());
 }
 
 TEST(RunVerdict, IsAwaitedUntilAllAreThereOrOneCannotCome) {
@@ -49,7 +59,8 @@ TEST(RunVerdict, OfAFailedRunIsToldOnce) {
   verdict.fail(Error(Errc::peer_lost, "host 1"));
   verdict.fail(Error(Errc::peer_lost, "host 2"));
   EXPECT_EQ(told, 1);
-  EXPECT_FALSE(verdict.finish()) << "who began knows already";
+  EXPECT_FALSE(verdict.finish(ok_status())) << "who began knows already";
+  EXPECT_ERROR(verdict.outcome(), Errc::peer_lost, "host 1");
 }
 
 TEST(RunVerdict, OfARunThatFailedBeforeItBeganIsToldAtOnce) {
@@ -59,7 +70,7 @@ TEST(RunVerdict, OfARunThatFailedBeforeItBeganIsToldAtOnce) {
   std::string told;
   EXPECT_FALSE(verdict.begin([&](const Error& why) { told = why.what(); }));
   EXPECT_EQ(told, "host 1");
-  EXPECT_FALSE(verdict.finish());
+  EXPECT_FALSE(verdict.finish(ok_status()));
 }
 
 TEST(RunVerdict, OfARunThatHasEndedIsToldToNobody) {
@@ -67,11 +78,24 @@ TEST(RunVerdict, OfARunThatHasEndedIsToldToNobody) {
   verdict.complete();
   int told = 0;
   EXPECT_TRUE(verdict.begin([&](const Error&) { ++told; }));
-  EXPECT_TRUE(verdict.finish());
+  EXPECT_TRUE(verdict.finish(ok_status()));
   verdict.fail(Error(Errc::peer_lost, "host 1"));
-  EXPECT_FALSE(verdict.finish());
+  EXPECT_FALSE(verdict.finish(Error(Errc::cancelled, "interrupted")));
+  EXPECT_OK(verdict.outcome());
   EXPECT_FALSE(verdict.begin([&](const Error&) { ++told; }));
   EXPECT_EQ(told, 0);
+}
+
+TEST(RunVerdict, OutcomeIsHowTheRunFinishedOrWhatItCouldNotBegin) {
+  RunVerdict interrupted;
+  interrupted.complete();
+  EXPECT_TRUE(interrupted.finish(Error(Errc::cancelled, "interrupted")));
+  EXPECT_ERROR(interrupted.outcome(), Errc::cancelled, "interrupted");
+
+  RunVerdict incomplete;
+  incomplete.fail(Error(Errc::deadline_exceeded, "missing: host 1"));
+  EXPECT_TRUE(incomplete.finish(Error(Errc::cancelled, "interrupted")));
+  EXPECT_ERROR(incomplete.outcome(), Errc::deadline_exceeded, "missing: host 1");
 }
 
 TEST(InstanceTable, AdmitsTheIncarnationThatIsExpected) {
