@@ -1,9 +1,11 @@
 #include "runtime/feature/embedding/embedding_part.hpp"
 
 #include "runtime/base/assert.hpp"
+#include "runtime/feature/embedding/sparse_optimizer.hpp"
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <new>
 
 namespace troupe {
 
@@ -14,7 +16,19 @@ EmbeddingPart::EmbeddingPart(std::shared_ptr<const Part> part,
   tables_->plan = plan_;
   tables_->counts = std::move(count);
   for (const auto& table : plan_->tables) {
-    tables_->tables.emplace_back(table, tables_->part->nodes_of(table.node_type), plan_->job_seed);
+    const auto& nodes = tables_->part->nodes_of(table.node_type);
+    try {
+      tables_->tables.emplace_back(table, nodes, plan_->job_seed);
+    } catch (const std::bad_alloc&) {
+      no_room_ = refused(
+          Errc::out_of_memory,
+          fmt::format("{}: expected room for {} rows of {} numbers and {} of their optimizer, {} "
+                      "bytes, found less; try: a smaller embedding.{}.dim, or more hosts and parts",
+                      table.name, nodes.count, table.dim, sparse_state_cols(table),
+                      nodes.count * (table.dim + sparse_state_cols(table)) * sizeof(float),
+                      table.name));
+      return;
+    }
   }
 }
 
@@ -22,7 +36,25 @@ Error EmbeddingPart::refused(Errc code, const std::string& what) const {
   return {code, fmt::format("learned rows of part {}: {}", raw(tables_->part->id), what)};
 }
 
+/// Memory that a task lacks is its error.
+EmbeddingPart::Work EmbeddingPart::within_memory(const char* name, Work work) const {
+  return [error = refused(Errc::out_of_memory,
+                          fmt::format("{}: expected more memory; try: a smaller dim of the "
+                                      "embedding, or more hosts and parts",
+                                      name)),
+          work = std::move(work)](Executor& executor) -> Result<Reply> {
+    try {
+      return work(executor);
+    } catch (const std::bad_alloc&) {
+      return error;
+    }
+  };
+}
+
 Status EmbeddingPart::check_generation(std::uint32_t generation) const {
+  if (no_room_) {
+    return *no_room_;
+  }
   if (!generation_) {
     return refused(Errc::not_found, "their holder was restarted and has lost them");
   }
@@ -91,6 +123,9 @@ EmbeddingPart::Actions EmbeddingPart::answer(Ticket ticket, Result<Reply> reply)
 }
 
 EmbeddingPart::Actions EmbeddingPart::begin(const BeginLearned& request, Ticket ticket) {
+  if (no_room_) {
+    return answer(ticket, *no_room_);
+  }
   if (generation_ && request.generation < *generation_) {
     return answer(ticket, check_generation(request.generation).error());
   }
@@ -303,7 +338,7 @@ void EmbeddingPart::run(Request request, std::optional<std::uint64_t> then, Acti
                                .beginnings = beginnings_,
                                .done = std::move(request.done),
                                .keeps = request.keeps});
-  actions.tasks.push_back({id, request.name, std::move(request.run)});
+  actions.tasks.push_back({id, request.name, within_memory(request.name, std::move(request.run))});
 }
 
 /// Starts what may run: requests at the step that is applied in their order, then the next step.
@@ -352,6 +387,14 @@ EmbeddingPart::Actions EmbeddingPart::finished(std::uint64_t task, Result<Reply>
   }
   if (current && done.done && outcome) {
     done.done(*this, *outcome);
+  }
+  if (current && !outcome && !done.ticket) {  // a step that is applied in part: the rows are lost
+    no_room_ = outcome.error();
+    for (auto& waiting : std::exchange(waiting_, {})) {
+      actions.answers.push_back({*waiting.ticket, *no_room_});
+    }
+    applied_.reset();
+    shares_.clear();
   }
   if (done.ticket) {
     actions.answers.push_back(

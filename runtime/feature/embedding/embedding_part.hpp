@@ -64,7 +64,8 @@ class EmbeddingPart {
 
   // Errors of all: fenced: of an older generation; not_found: the holder was restarted and has no rows;
   // failed_precondition: of a newer generation than begun, or of a step that cannot be;
-  // invalid_argument: nodes, ranks, sections; overloaded.
+  // invalid_argument: nodes, ranks, sections; overloaded; out_of_memory: the part's rows, a copy or an answer does
+  // not fit, of which the first stays.
   Actions begin(const BeginLearned& request, Ticket ticket);
   Actions add(std::shared_ptr<const SparseGradients> share, Ticket ticket);
   Actions read(std::shared_ptr<const ReadLearned> request, Ticket ticket);
@@ -104,6 +105,7 @@ class EmbeddingPart {
   Error refused(Errc code, const std::string& what) const;
 
  private:
+  using Work = std::function<Result<Reply>(Executor&)>;
   using Shares = std::vector<std::shared_ptr<const SparseGradients>>;
   /// All that a roll-back needs. Immutable once it is kept.
   struct Copy {
@@ -168,6 +170,7 @@ class EmbeddingPart {
     bool ended = false;
   };
 
+  Work within_memory(const char* name, Work work) const;
   Status check_generation(std::uint32_t generation) const;
   Status check_nodes(const std::vector<LearnedSection>& sections,
                      const PooledVector<NodeId>& nodes) const;
@@ -178,6 +181,7 @@ class EmbeddingPart {
   Loading& loading(std::uint64_t step);
   Status check_piece(const CopyPiece& piece) const;
   Status take_piece(const CopyPiece& piece);
+  Actions load_piece(const CopyPiece& piece, Ticket ticket);
   void schedule(Actions& actions);
   void start_waiting(Actions& actions);
   void run(Request request, std::optional<std::uint64_t> then, Actions& actions);
@@ -190,6 +194,7 @@ class EmbeddingPart {
 
   std::shared_ptr<const EmbeddingPlan> plan_;
   std::shared_ptr<Tables> tables_;
+  std::optional<Error> no_room_;  ///< The rows do not fit, or one of their steps did not
   std::optional<std::uint32_t> generation_;
   std::optional<std::uint64_t> applied_;                       ///< None: beginning, or not begun
   std::map<std::uint64_t, std::shared_ptr<const Copy>> kept_;  ///< by step

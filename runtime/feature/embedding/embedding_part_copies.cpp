@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <new>
 
 namespace troupe {
 namespace {
@@ -36,22 +37,24 @@ EmbeddingPart::Actions EmbeddingPart::read_copy(const ReadCopy& request, Ticket 
   apart_.emplace(id, ticket);
   actions.tasks.push_back(
       {id, "read a copy of learned rows",
-       [tables = tables_, copy = found, request](Executor&) -> Result<Reply> {
-         const auto place = tables->place_of(request.node_type);
-         const auto& nodes = tables->tables[place].nodes();
-         const auto first = std::min(request.first, nodes.count);
-         const auto count = std::min(request.count, nodes.count - first);
-         const auto ids = nodes.original_ids.subspan(first, count);
-         return Reply(CopyPiece{
-             .step = request.step,
-             .node_type = request.node_type,
-             .steps = copy->steps,
-             .last = first + count == nodes.count,
-             .ids = {ids.begin(), ids.end()},
-             .rows = cut_rows_of(copy->rows[place].rows, first, count),
-             .state = cut_rows_of(copy->rows[place].state, first, count),
-             .best = copy->best ? cut_rows_of((*copy->best)[place], first, count) : Segment{}});
-       }});
+       within_memory("read a copy of learned rows",
+                     [tables = tables_, copy = found, request](Executor&) -> Result<Reply> {
+                       const auto place = tables->place_of(request.node_type);
+                       const auto& nodes = tables->tables[place].nodes();
+                       const auto first = std::min(request.first, nodes.count);
+                       const auto count = std::min(request.count, nodes.count - first);
+                       const auto ids = nodes.original_ids.subspan(first, count);
+                       return Reply(CopyPiece{
+                           .step = request.step,
+                           .node_type = request.node_type,
+                           .steps = copy->steps,
+                           .last = first + count == nodes.count,
+                           .ids = {ids.begin(), ids.end()},
+                           .rows = cut_rows_of(copy->rows[place].rows, first, count),
+                           .state = cut_rows_of(copy->rows[place].state, first, count),
+                           .best = copy->best ? cut_rows_of((*copy->best)[place], first, count)
+                                              : Segment{}});
+                     })});
   return actions;
 }
 
@@ -127,6 +130,21 @@ Status EmbeddingPart::take_piece(const CopyPiece& piece) {
 }
 
 EmbeddingPart::Actions EmbeddingPart::load(const CopyPiece& piece, Ticket ticket) {
+  if (no_room_) {
+    return answer(ticket, *no_room_);
+  }
+  try {
+    return load_piece(piece, ticket);
+  } catch (const std::bad_alloc&) {
+    loading_.reset();
+    return answer(ticket, refused(Errc::out_of_memory,
+                                  fmt::format("expected room for a copy of step {} beside them, "
+                                              "found less; try: more hosts and parts",
+                                              piece.step)));
+  }
+}
+
+EmbeddingPart::Actions EmbeddingPart::load_piece(const CopyPiece& piece, Ticket ticket) {
   if (!running_.empty()) {
     return answer(ticket, refused(Errc::overloaded, "tasks run; a copy is loaded after them"));
   }

@@ -40,6 +40,25 @@ class LearnedRowsOfAPart : public ::testing::Test {
   std::shared_ptr<EmbeddingPlan> plan_ = two_tables();
 };
 
+#ifndef __SANITIZE_ADDRESS__  // which ends the process in place of std::bad_alloc
+TEST_F(LearnedRowsOfAPart, ThatDoNotFitAreErrorsOfTheirRequests) {
+  testing::TestGraph many;
+  many.nodes = {{.name = "user", .count = 40000}, {.name = "item", .count = 40}};
+  const auto graph = testing::cut_graph(many, 1);
+  plan_->tables[0].dim = 4'000'000'000;  // more than a process can address
+  DrivenPart part(graph, 0, plan_);
+
+  EXPECT_ERROR(part.answer(part.begin(0)), Errc::out_of_memory,
+               "learned rows of part 0: user: expected room for 40000 rows of 4000000000 numbers");
+  EXPECT_ERROR(part.answer(part.add(share_of(graph_, 0, 0, 0))), Errc::out_of_memory, "user");
+  CopyPiece piece;
+  piece.last = true;
+  EXPECT_ERROR(
+      part.answer(part.send([&](auto& of, auto ticket) { return of.load(piece, ticket); })),
+      Errc::out_of_memory, "user");
+}
+#endif
+
 TEST_F(LearnedRowsOfAPart, AreTheSameInWhateverOrderSharesArrive) {
   std::vector<TableDigest> expected;
   std::mt19937 dice(5);
