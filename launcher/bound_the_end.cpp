@@ -21,4 +21,14 @@ void bound_the_end(std::chrono::seconds time, ExitCode code, std::string line,
   }).detach();
 }
 
+void bound_the_end(std::chrono::seconds time, std::function<ExitCode()> end,
+                   std::shared_ptr<std::atomic<bool>> over) {
+  std::thread([time, end = std::move(end), over = std::move(over)] {
+    std::this_thread::sleep_for(time);
+    if (!over->exchange(true)) {
+      std::_Exit(static_cast<int>(end()));
+    }
+  }).detach();
+}
+
 }  // namespace troupe

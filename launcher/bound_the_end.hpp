@@ -6,6 +6,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -23,6 +24,10 @@ constexpr std::chrono::seconds time_to_stop{10};
 /// \param canceled  true by then: the process stays; null: it is not canceled
 void bound_the_end(std::chrono::seconds time, ExitCode code, std::string line = {},
                    std::shared_ptr<const std::atomic<bool>> canceled = nullptr);
+/// Calls `end` first, and ends the process with the code that it returns.
+/// \param over  true by then: the process stays; else it is set before the call
+void bound_the_end(std::chrono::seconds time, std::function<ExitCode()> end,
+                   std::shared_ptr<std::atomic<bool>> over);
 /// With the exit code of `ended`, after `time_to_end`.
 inline void bound_the_end(const Status& ended,
                           std::shared_ptr<const std::atomic<bool>> canceled = nullptr) {

@@ -5,6 +5,7 @@
 #include "launcher/print_error.hpp"
 #include "launcher/processes/process_arguments.hpp"
 #include "launcher/run_environment.hpp"
+#include "launcher/seconds.hpp"
 #include "launcher/session_cluster.hpp"
 #include "launcher/session_watch.hpp"
 #include "launcher/standard_streams.hpp"
@@ -37,28 +38,42 @@ int print_usage(const char* program) {
 /// Shared with the threads of the ranks.
 struct RanksEnd {
   EndOrSignal<bool> end;
-  std::atomic<bool> returned = false;  ///< All ranks; the process may have another run by now
+  std::atomic<bool> over = false;  ///< All ranks returned; the process may have another run by now
+  std::shared_ptr<SessionWatch> watch;
+  std::weak_ptr<SessionCluster> cluster;
+
+  ExitCode finish(const std::optional<SessionOutcome>& outcome) const {
+    const auto running = cluster.lock();
+    return watch->finish(outcome, running ? running->cluster().traffic() : Traffic{}, false);
+  }
 };
 
-void bound_the_end_of_ranks(const std::shared_ptr<RanksEnd>& ranks, ExitCode code) {
-  bound_the_end(time_to_return, code,
-                fmt::format("troupe: some ranks did not return within {} s; the process ends",
-                            time_to_return.count()),
-                {ranks, &ranks->returned});
+/// \param outcome  as SessionWatch::finish() has it
+void bound_the_end_of_ranks(const std::shared_ptr<RanksEnd>& ranks, std::chrono::seconds time,
+                            const std::optional<SessionOutcome>& outcome) {
+  const auto end = [&of = *ranks, time, outcome] {  // `of` lives as long as `over`
+    print_if_taken(fmt::format("troupe: some ranks did not return within {} s; the process ends",
+                               time.count()));
+    return of.finish(outcome);
+  };
+  bound_the_end(time, end, {ranks, &ranks->over});
 }
 
 /// Waits for the ranks; a first signal asks them to end, a second one ends the process.
+/// \param longest_step  after a signal, before the ranks have to return
 /// \param output  as EndOrSignal::wait() has it
-void wait_for_end(SessionCluster& cluster, const std::shared_ptr<RanksEnd>& ranks,
-                  SessionWatch& watch, int output) {
+void wait_for_end(const std::shared_ptr<RanksEnd>& ranks, std::chrono::seconds longest_step,
+                  int output) {
   if (ranks->end.wait(output)) {
     return;
   }
   print_if_taken(ranks->end.reader_gone() ? reader_gone_text : stopping_text);
-  cluster.stop();
-  bound_the_end_of_ranks(ranks, ExitCode::interrupted);
+  if (const auto cluster = ranks->cluster.lock()) {
+    cluster->stop();
+  }
+  bound_the_end_of_ranks(ranks, longest_step + time_to_return, {});
   if (!ranks->end.wait()) {
-    std::_Exit(static_cast<int>(watch.finish({}, cluster.cluster().traffic(), true)));
+    std::_Exit(static_cast<int>(ranks->finish({})));
   }
 }
 
@@ -66,11 +81,14 @@ SessionCluster::Events events_of(const std::shared_ptr<RanksEnd>& ranks) {
   SessionCluster::Events events;
   events.failed = [ranks](const Error& why) {
     if (why.code() != Errc::cancelled) {
-      bound_the_end_of_ranks(ranks, print_error(why));
+      print_error(why);
+      SessionOutcome failed;
+      failed.status = why;
+      bound_the_end_of_ranks(ranks, time_to_return, failed);
     }
   };
   events.ended = [ranks] {
-    ranks->returned = true;
+    ranks->over = true;
     ranks->end.end(true);
   };
   return events;
@@ -114,19 +132,23 @@ ExitCode run(const RunArguments& arguments, const std::function<Status(Session&)
   setup.options = options;
   ClusterHooks hooks;
   hooks.say = setup.say;
-  auto cluster = SessionCluster::create(job, prepared->store, std::move(setup), std::move(hooks));
-  if (!cluster) {
-    return print_error(cluster.error());
+  auto created = SessionCluster::create(job, prepared->store, std::move(setup), std::move(hooks));
+  if (!created) {
+    return print_error(created.error());
   }
+  std::shared_ptr<SessionCluster> cluster = *std::move(created);
   print(fmt::format("{} ranks on {} simulated hosts, {} epochs of {} steps", job.cluster.world(),
-                    job.cluster.hosts, job.train.epochs, (*cluster)->cluster().steps_per_epoch()));
+                    job.cluster.hosts, job.train.epochs, cluster->cluster().steps_per_epoch()));
   watch->start();
   const auto ranks = std::make_shared<RanksEnd>();
-  (*cluster)->start(fn, events_of(ranks));
-  wait_for_end(**cluster, ranks, *watch, unsignaled.output());
-  const auto outcome = (*cluster)->wait();
-  const auto traffic = (*cluster)->cluster().traffic();
-  cluster->reset();
+  ranks->watch = watch;
+  ranks->cluster = cluster;
+  cluster->start(fn, events_of(ranks));
+  wait_for_end(ranks, seconds_as<std::chrono::seconds>(job.cluster.step_deadline_s),
+               unsignaled.output());
+  const auto outcome = cluster->wait();
+  const auto traffic = cluster->cluster().traffic();
+  cluster.reset();
   return watch->finish(outcome, traffic, false);  // a failure was printed when it happened
 }
 

@@ -149,6 +149,9 @@ std::string SessionWatch::interrupted() {
 ExitCode SessionWatch::finish(const std::optional<SessionOutcome>& outcome, const Traffic& traffic,
                               bool print_failure) {
   const std::lock_guard guard(mutex_);
+  if (finished_) {
+    return *finished_;
+  }
   auto& report = report_;
   report.record.epochs = record_.epochs();
   report.traffic = traffic;
@@ -175,7 +178,8 @@ ExitCode SessionWatch::finish(const std::optional<SessionOutcome>& outcome, cons
   }
   const auto written = write_end(report, job_, step_times_, metrics_);
   metrics_.reset();  // ranks that are still there add no lines
-  return written ? code : print_error(written.error());
+  finished_ = written ? code : print_error(written.error());
+  return *finished_;
 }
 
 }  // namespace troupe

@@ -31,7 +31,7 @@ struct SessionWatchOptions {
   std::chrono::steady_clock::time_point began = std::chrono::steady_clock::now();  ///< The start
 };
 
-/// Lifecycle: begin(); the other members while the ranks run; finish() once
+/// Lifecycle: begin(); the other members while the ranks run; finish()
 /// Threads:   all members from any thread
 class SessionWatch {
  public:
@@ -61,7 +61,8 @@ class SessionWatch {
   /// As interrupted_text().
   std::string interrupted();
 
-  /// Writes the report and prints the outcome. A failure is printed if `print_failure`.
+  /// Writes the report and prints the outcome. A failure is printed if `print_failure`. The first call counts;
+  /// later ones return its code.
   /// \param outcome  empty: the run was told to end at once
   ExitCode finish(const std::optional<SessionOutcome>& outcome, const Traffic& traffic,
                   bool print_failure);
@@ -84,7 +85,8 @@ class SessionWatch {
   bool overwrites_ = false;
   std::string last_checkpoint_;  ///< Its folder
   std::uint64_t told_step_;      ///< Last step of the run that rank 0 reported
-  bool went_back_ = false;       ///< Ranks went back, and rank 0 has reported no step since
+  std::optional<ExitCode> finished_;
+  bool went_back_ = false;  ///< Ranks went back, and rank 0 has reported no step since
 };
 
 }  // namespace troupe

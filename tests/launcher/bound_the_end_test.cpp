@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdio>
 #include <cstdlib>
 #include <thread>
 
@@ -25,6 +26,24 @@ TEST(BoundTheEnd, EndsAProcessThatIsStillThere) {
 
 TEST(BoundTheEnd, LeavesTheProcessOnceCanceled) {
   EXPECT_EXIT(outstay_bound(true), ::testing::ExitedWithCode(0), "^$");
+}
+
+/// Bounds the process with a last call, is over or not, and stays longer.
+[[noreturn]] void outstay_call(bool over) {
+  const auto ended = std::make_shared<std::atomic<bool>>(false);
+  const auto end = [ended] {
+    std::fprintf(stderr, "over %d", ended->load() ? 1 : 0);
+    return ExitCode::data;
+  };
+  bound_the_end(1s, end, ended);
+  *ended = over;
+  std::this_thread::sleep_for(1500ms);
+  std::_Exit(0);
+}
+
+TEST(BoundTheEnd, CallsWhatTheEndNeedsFirst) {
+  EXPECT_EXIT(outstay_call(false), ::testing::ExitedWithCode(3), "over 1");
+  EXPECT_EXIT(outstay_call(true), ::testing::ExitedWithCode(0), "^$");
 }
 
 }  // namespace

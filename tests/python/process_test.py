@@ -343,6 +343,28 @@ class Programs(support.Scratch):
         ran = python(script, timeout=40)
         self.assertEqual(ran.returncode, 1)
         self.assertIn("did not return within", ran.stderr)
+        with open(os.path.join(self.output(), "report.json")) as file:
+            report = json.load(file)
+        self.assertEqual(report["status"], "failed")
+        self.assertIn("boom", report["error"])
+
+    def test_ctrl_c_waits_for_a_long_step_and_keeps_it(self):
+        script = self.script(
+            "def train(session):\n"
+            "    session.on_save(lambda: b'1')\n"
+            "    for batch in session.epoch(0):\n"
+            "        print('step', session.global_step)\n"
+            "        time.sleep(12)\n"  # longer than ranks have to return from a failure
+            "        session.end_step()\n"
+            f"troupe.run(train, {CORA!r}, set={{'output': {self.output()!r}}})\n"
+        )
+        run = Watched(sys.executable, "-u", "-B", script, folder=self.folder)
+        run.wait_for("step 0")
+        run.interrupt()
+        self.assertEqual(run.end(), 130, run.text())
+        self.assertRegex(run.text(), "go on from .*step-1 ")
+        with open(os.path.join(self.output(), "report.json")) as file:
+            self.assertEqual(json.load(file)["status"], "interrupted")
 
     def test_a_failed_run_does_not_end_the_process_once_all_ranks_have_returned(self):
         script = self.script(
