@@ -1,8 +1,10 @@
 // The handle of a tensor, or of a column of the store.
 #include "launcher/session_state.hpp"
+#include "runtime/base/files.hpp"
 #include "runtime/graph/npy.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <fmt/format.h>
 #include <fstream>
 #include <numeric>
@@ -29,6 +31,19 @@ Status check_rows(const DistTensor::State& tensor, std::span<const std::uint64_t
                         fmt::format("expected rows below {}, got {}", tensor.rows, *stranger));
   }
   return ok_status();
+}
+
+Status check_new(const std::filesystem::path& file) {
+  std::error_code hidden;
+  const bool there = std::filesystem::exists(file, hidden);
+  if (hidden) {
+    return file_error(file, "cannot look for it", hidden.value());
+  }
+  return there ? Status(Error(Errc::failed_precondition,
+                              fmt::format("{}: expected a new file, found that it exists; try: "
+                                          "another name",
+                                          file.string())))
+               : ok_status();
 }
 
 }  // namespace
@@ -110,19 +125,23 @@ Status DistTensor::export_npy(const std::filesystem::path& file) const {
   auto& s = *state_->session;
   TROUPE_RETURN_IF_ERROR(s.status);
   TROUPE_RETURN_IF_ERROR(check_rows(*state_, {}));
-  if (std::filesystem::exists(file)) {
-    return Error(Errc::failed_precondition, fmt::format("{}: exists", file.string()));
-  }
+  TROUPE_RETURN_IF_ERROR(check_new(file));
   std::vector<std::uint64_t> shape{rows()};
   shape.insert(shape.end(), state_->info.shape.begin(), state_->info.shape.end());
   const auto head = npy_header(npy_type(dtype()), shape);
   auto unfinished = file;
   unfinished += ".unfinished";
+  errno = 0;  // a stream keeps no reason
   std::ofstream out(unfinished, std::ios::binary | std::ios::trunc);
   out.write(head.data(), static_cast<std::streamsize>(head.size()));
+  out.flush();
+  const auto on_disk = [&] {
+    return out ? ok_status() : Status(file_error(file, "cannot write", errno));
+  };
   const auto bytes = row_bytes();
-  const auto written = s.each_rows(*state_, [&](const auto& ids, const auto& places) -> Status {
+  const auto write_piece = [&](const auto& ids, const auto& places) -> Status {
     TROUPE_ASSIGN_OR_RETURN(const auto column, read(ids));
+    errno = 0;
     std::uint64_t next = ~std::uint64_t{0};  // place after the row before
     for (std::size_t i = 0; i < ids.size(); ++i) {
       if (places[i] != next) {
@@ -132,19 +151,25 @@ Status DistTensor::export_npy(const std::filesystem::path& file) const {
       out.write(reinterpret_cast<const char*>(column.values.bytes.data() + i * bytes),
                 static_cast<std::streamsize>(bytes));
     }
-    return ok_status();
-  });
+    out.flush();
+    return on_disk();
+  };
+  auto written = on_disk();
+  if (written) {
+    written = s.each_rows(*state_, write_piece);
+  }
   out.close();
+  if (written) {
+    written = on_disk();
+  }
   std::error_code failed;
-  if (written && out) {
+  if (written) {
     std::filesystem::rename(unfinished, file, failed);
   }
-  if (!written || !out || failed) {
+  if (!written || failed) {
     std::error_code ignored;
     std::filesystem::remove(unfinished, ignored);
-    return written ? Status(Error(Errc::failed_precondition,
-                                  fmt::format("{}: cannot write", file.string())))
-                   : written;
+    return written ? Status(file_error(file, "cannot write", failed.value())) : written;
   }
   return ok_status();
 }

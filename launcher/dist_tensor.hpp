@@ -36,7 +36,9 @@ struct TensorOptions {
   friend bool operator==(const TensorOptions& a, const TensorOptions& b) {
     return a.of == b.of && a.node_type == b.node_type && a.edge_type == b.edge_type &&
            a.rows == b.rows && a.dtype == b.dtype && a.shape == b.shape &&
-           a.init.kind == b.init.kind && a.init.std == b.init.std && a.init.scale == b.init.scale;
+           a.init.kind == b.init.kind &&  // only the number that the kind uses counts
+           (a.init.kind != "normal" || a.init.std == b.init.std) &&
+           (a.init.kind != "uniform" || a.init.scale == b.init.scale);
   }
 };
 
@@ -111,7 +113,7 @@ class DistTensor {
 
   /// Writes all rows to an .npy file, in the order of original ids where they are nodes', else of their numbers; bf16 as
   /// u16 words. Reads some at a time: no process has them all. One rank calls it, while nobody writes.
-  /// \errors failed_precondition: the file exists, or the disk; those of read()
+  /// \errors failed_precondition: the file exists, or the disk; not_found: no such folder; those of read()
   Status export_npy(const std::filesystem::path& file) const;
 
  private:

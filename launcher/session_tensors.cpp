@@ -7,6 +7,7 @@
 #include "runtime/graph/npy.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -69,6 +70,34 @@ std::map<PartId, PartRows> by_part(const TensorPlacement& placement,
     }
   }
   return shares;
+}
+
+/// Memory that a row of nodes takes beside its bytes until its original id is known, and another row.
+constexpr std::uint64_t bytes_beside_node = 128;
+constexpr std::uint64_t bytes_beside_row = 2 * sizeof(std::uint64_t);
+
+std::string start_text(const InitialRowsOptions& init) {
+  if (init.kind == "normal") {
+    return fmt::format("\"normal\" with std {}", init.std);
+  }
+  return init.kind == "uniform" ? fmt::format("\"uniform\" with scale {}", init.scale)
+                                : fmt::format("\"{}\"", init.kind);
+}
+
+Status check_start(const std::string& name, const TensorOptions& options) {
+  const auto& init = options.init;
+  if ((init.kind != "zeros" && init.kind != "uniform" && init.kind != "normal") ||
+      (init.kind != "zeros" && !is_float_dtype(options.dtype))) {
+    return tensor_error(name, fmt::format("expected a start of \"zeros\", or of float numbers "
+                                          "\"uniform\" or \"normal\", got \"{}\" of {}",
+                                          init.kind, to_string(options.dtype)));
+  }
+  const double number = init.kind == "normal" ? init.std : init.scale;
+  if (init.kind != "zeros" && !(number > 0 && std::isfinite(number))) {
+    return tensor_error(name, fmt::format("expected a finite {} above 0, got {}",
+                                          init.kind == "normal" ? "std" : "scale", number));
+  }
+  return ok_status();
 }
 
 Error of_tensor(const DistTensor::State& tensor, Error why) {
@@ -155,13 +184,7 @@ Result<std::shared_ptr<DistTensor::State>> Session::State::new_tensor(
                     "extents of 1 to {} bytes together, got {} {}",
                     max_tensor_row_bytes, to_string(options.dtype), shape_text(options.shape)));
   }
-  const auto& start = options.init.kind;
-  if ((start != "zeros" && start != "uniform" && start != "normal") ||
-      (start != "zeros" && !is_float_dtype(options.dtype))) {
-    return tensor_error(name, fmt::format("expected a start of \"zeros\", or of float numbers "
-                                          "\"uniform\" or \"normal\", got \"{}\" of {}",
-                                          start, to_string(options.dtype)));
-  }
+  TROUPE_RETURN_IF_ERROR(check_start(name, options));
   return tensor;
 }
 
@@ -220,13 +243,17 @@ Result<DistTensor> Session::make_tensor(const std::string& name, const TensorOpt
     if (before->second->options == options) {
       return DistTensor(before->second);
     }
-    return tensor_error(name, fmt::format("expected what was made before, {}, got {}",
-                                          s.describe(*before->second), s.describe(*tensor)));
+    auto was = s.describe(*before->second);
+    auto is = s.describe(*tensor);
+    if (was == is) {
+      was += ", started with " + start_text(before->second->options.init);
+      is += ", started with " + start_text(options.init);
+    }
+    return tensor_error(name, fmt::format("expected what was made before, {}, got {}", was, is));
   }
   tensor->number = s.next_tensor++;
-  TROUPE_RETURN_IF_ERROR(
-      s.agree(fmt::format("making tensor {} {} {} {} {}", tensor->number, s.describe(*tensor),
-                          options.init.kind, options.init.std, options.init.scale)));
+  TROUPE_RETURN_IF_ERROR(s.agree(fmt::format("making tensor {} {} started with {}", tensor->number,
+                                             s.describe(*tensor), start_text(options.init))));
   if (s.rank() == 0) {
     const auto made = s.tell_parts<MakeTensor>([&](PartId part) {
       const auto range = TensorPlacement{*s.place.host->book, *tensor}.range(part);
@@ -381,11 +408,13 @@ Error Session::State::lost_or(const DistTensor::State& tensor, const Error& why)
 }
 
 Status Session::State::each_rows(const DistTensor::State& tensor, const EachRows& each) {
-  const auto piece = rows_per_piece(tensor.info.row_bytes());
+  const bool of_nodes = tensor.options.of == TensorOf::nodes;
+  const auto piece =
+      rows_per_piece(tensor.info.row_bytes() + (of_nodes ? bytes_beside_node : bytes_beside_row));
   for (std::uint64_t first = 0; first < tensor.rows; first += piece) {
     std::vector<std::uint64_t> rows(std::min(piece, tensor.rows - first));
     std::iota(rows.begin(), rows.end(), first);
-    if (tensor.options.of != TensorOf::nodes) {
+    if (!of_nodes) {
       TROUPE_RETURN_IF_ERROR(each(rows, rows));
       continue;
     }

@@ -112,7 +112,11 @@ TEST_F(SessionTensors, StartByNameAndOriginalIdWhateverTheParts) {
       if (session.rank() == Rank{0}) {
         const auto file = folder_.path() / fmt::format("noise-{}.npy", digests.size());
         TROUPE_RETURN_IF_ERROR(tensor.export_npy(file));
-        EXPECT_ERROR(tensor.export_npy(file), Errc::failed_precondition, "exists");
+        EXPECT_ERROR(tensor.export_npy(file), Errc::failed_precondition, "it exists; try: another");
+        EXPECT_ERROR(tensor.export_npy(folder_.path() / "none/x.npy"), Errc::not_found,
+                     "No such file or directory");
+        EXPECT_ERROR(tensor.export_npy(file / "x.npy"), Errc::failed_precondition,
+                     "Not a directory");
         TROUPE_ASSIGN_OR_RETURN(const auto array, map_npy(file));
         EXPECT_EQ(array.shape, (std::vector<std::uint64_t>{2708, 3}));
         digest = digest_of(array.data.bytes);
@@ -161,6 +165,17 @@ TEST_F(SessionTensors, RefuseWhatCannotBe) {
     refused("t", {.shape = {1U << 20}}, "1048576 bytes together");
     refused("t", {.dtype = DType::i32, .init = {.kind = "normal"}}, "got \"normal\" of i32");
     refused("t", {.init = {.kind = "ones"}}, "got \"ones\" of f32");
+    refused("t", {.init = {.kind = "normal", .std = std::nan("")}},
+            "a finite std above 0, got nan");
+    refused("t", {.init = {.kind = "uniform", .scale = -5}}, "a finite scale above 0, got -5");
+
+    TROUPE_RETURN_IF_ERROR(
+        session.make_tensor("noise", {.init = {.kind = "normal", .std = 2, .scale = 1}}));
+    EXPECT_OK(session.make_tensor("noise", {.init = {.kind = "normal", .std = 2, .scale = 7}}))
+        << "a normal start has no scale";
+    refused("noise", {.init = {.kind = "normal", .std = 3}},
+            "nodes of node, started with \"normal\" with std 2, got \"noise\" of f32 [], nodes of "
+            "node, started with \"normal\" with std 3");
 
     TROUPE_ASSIGN_OR_RETURN(auto tensor, session.make_tensor("t", {.shape = {2}}));
     refused("t", {.shape = {3}},
