@@ -64,7 +64,8 @@ std::shared_ptr<const void> DeviceArrays::owner(void* stream) const {
 }
 
 ConstMatrix DeviceArrays::features(NodeTypeId type) const {
-  return batch_->on_device->features.at(raw(type));
+  const auto& of_types = batch_->on_device->features;
+  return raw(type) < of_types.size() ? of_types[raw(type)] : ConstMatrix{};
 }
 
 ConstMatrix DeviceArrays::matrix(const Matrix& host) const {

@@ -15,10 +15,11 @@ class EmulatedProgramStream final : public StreamForProgram<EmulatedStream> {
     if (size_bytes == 0 || (in_emulated_memory(at) && in_emulated_memory(end))) {
       return ok_status();
     }
-    return Error(Errc::invalid_argument,
-                 fmt::format("emulated device: expected {} bytes of a device's memory, found {}, "
-                             "which is the host's",
-                             size_bytes, at));
+    return Error(
+        Errc::invalid_argument,
+        fmt::format("emulated device: expected {} bytes of a device's memory, found {}, {}",
+                    size_bytes, at,
+                    in_emulated_memory(at) ? "where fewer follow" : "which is the host's"));
   }
   Status follow(void* theirs) override {
     if (theirs == nullptr) {
