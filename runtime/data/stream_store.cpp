@@ -279,6 +279,9 @@ Status StoreWriter::State::add_edges(EdgeTypeId type, const EdgePiece& piece) {
 
 Result<StoreWriter> StoreWriter::create(const std::filesystem::path& out,
                                         StoreWriterOptions options, Executor& executor) {
+  if (out.empty()) {
+    return invalid("store: expected the path of a new folder, got none");
+  }
   TROUPE_ASSIGN_OR_RETURN(auto staged, StagedDirectory::create(out));
   return StoreWriter(std::make_unique<State>(std::move(staged), std::move(options), executor));
 }
@@ -289,50 +292,63 @@ StoreWriter::StoreWriter(StoreWriter&&) noexcept = default;
 StoreWriter& StoreWriter::operator=(StoreWriter&&) noexcept = default;
 
 Result<NodeTypeId> StoreWriter::add_node_type(const NewNodeType& type) {
+  TROUPE_RETURN_IF_ERROR(state_->check_open());
   return state_->add_node_type(type);
 }
 Result<EdgeTypeId> StoreWriter::add_edge_type(const NewEdgeType& type) {
+  TROUPE_RETURN_IF_ERROR(state_->check_open());
   return state_->add_edge_type(type);
 }
 Status StoreWriter::add_edges(EdgeTypeId type, std::span<const std::uint64_t> sources,
                               std::span<const std::uint64_t> destinations) {
+  TROUPE_RETURN_IF_ERROR(state_->check_open());
   return state_->add_edges(type, {sources, destinations});
 }
 Status StoreWriter::add_edges(EdgeTypeId type, const EdgePiece& piece) {
+  TROUPE_RETURN_IF_ERROR(state_->check_open());
   return state_->add_edges(type, piece);
 }
 Status StoreWriter::add_edge_features(EdgeTypeId type, std::span<const std::byte> rows) {
+  TROUPE_RETURN_IF_ERROR(state_->check_open());
   return state_->add_edge_features(type, rows);
 }
 Status StoreWriter::add_features(NodeTypeId type, std::span<const std::byte> rows) {
+  TROUPE_RETURN_IF_ERROR(state_->check_open());
   return state_->add_features(type, rows);
 }
 Status StoreWriter::add_column(NodeTypeId type, std::size_t column,
                                std::span<const std::byte> rows) {
+  TROUPE_RETURN_IF_ERROR(state_->check_open());
   return state_->add_column(type, column, rows);
 }
 Status StoreWriter::add_edge_column(EdgeTypeId type, std::size_t column,
                                     std::span<const std::byte> rows) {
+  TROUPE_RETURN_IF_ERROR(state_->check_open());
   return state_->add_edge_column(type, column, rows);
 }
 Status StoreWriter::add_labels(NodeTypeId type, std::span<const std::int64_t> labels) {
+  TROUPE_RETURN_IF_ERROR(state_->check_open());
   TROUPE_RETURN_IF_ERROR(state_->check_labels(type, labels));
   return state_->add_rows(type, true, std::as_bytes(labels));
 }
 Status StoreWriter::add_targets(NodeTypeId type, std::span<const float> targets) {
+  TROUPE_RETURN_IF_ERROR(state_->check_open());
   return state_->add_rows(type, false, std::as_bytes(targets));
 }
 Status StoreWriter::set_seeds(const std::string& split, const std::string& role, NodeTypeId type,
                               std::vector<std::uint64_t> ids,
                               std::optional<std::vector<std::int64_t>> times) {
+  TROUPE_RETURN_IF_ERROR(state_->check_open());
   return state_->set_seeds({split, role}, {type, std::move(ids), std::move(times)});
 }
 Status StoreWriter::open_links(const std::string& split, const std::string& role,
                                const NewLinks& links) {
+  TROUPE_RETURN_IF_ERROR(state_->check_open());
   return state_->open_links({split, role}, links);
 }
 Status StoreWriter::add_links(const std::string& split, const std::string& role,
                               const LinkPiece& piece) {
+  TROUPE_RETURN_IF_ERROR(state_->check_open());
   return state_->add_links({split, role}, piece);
 }
 Status StoreWriter::set_links(const std::string& split, const std::string& role, EdgeTypeId type,
@@ -342,14 +358,17 @@ Status StoreWriter::set_links(const std::string& split, const std::string& role,
   return add_links(split, role, links);
 }
 Status StoreWriter::add_file(const std::string& path, std::span<const std::string> pieces) {
+  TROUPE_RETURN_IF_ERROR(state_->check_open());
   return state_->add_file(path, pieces);
 }
 Status StoreWriter::add_array(const std::string& path, DType dtype,
                               std::vector<std::uint64_t> shape,
                               const std::function<Status(const TakeBytes&)>& write) {
+  TROUPE_RETURN_IF_ERROR(state_->check_open());
   return state_->add_array(path, dtype, std::move(shape), write);
 }
 Result<GraphInfo> StoreWriter::finish() {
+  TROUPE_RETURN_IF_ERROR(state_->check_open());
   return state_->finish();
 }
 

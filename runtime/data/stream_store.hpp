@@ -99,13 +99,14 @@ struct LinkPiece {
 };
 
 /// Lifecycle:  create(); types; then rows, edges, seeds and links in any order; finish() once.
-///   Dropped before that, nothing is left
+///   Dropped before that, nothing is left. After finish(), also one that failed, every call fails with
+///   `failed_precondition`
 /// Threads:    one at a time; sorting and writing use the executor's
 /// Guarantees: the same data give the same bytes, whatever the memory, the threads and the pieces
 /// Borrows:    the executor
 class StoreWriter {
  public:
-  /// \errors failed_precondition: `out` exists, or its folder is not writable
+  /// \errors invalid_argument: no path; failed_precondition: `out` exists, or its folder is not writable
   static Result<StoreWriter> create(const std::filesystem::path& out, StoreWriterOptions options,
                                     Executor& executor);
   ~StoreWriter();
@@ -139,6 +140,7 @@ class StoreWriter {
   Status add_edge_column(EdgeTypeId type, std::size_t column, std::span<const std::byte> rows);
   /// The seeds of a split and role (train, val or test), in any order; duplicates are kept.
   /// \param times  one per seed, or none at all
+  /// \errors invalid_argument: a role or split that cannot be, given twice, or an id past a stated count
   Status set_seeds(const std::string& split, const std::string& role, NodeTypeId type,
                    std::vector<std::uint64_t> ids,
                    std::optional<std::vector<std::int64_t>> times = std::nullopt);
@@ -156,6 +158,7 @@ class StoreWriter {
   /// A further file of the store, such as the user's names of nodes: listed with its checksum, read
   /// by nobody here.
   /// \param path  relative; its names as those of types
+  /// \errors invalid_argument: another path, one that the store's own files have, or given twice
   Status add_file(const std::string& path, std::span<const std::string> pieces);
   /// The same for an array, whose bytes come piece by piece.
   /// \param write  hands all of them to the function that it gets

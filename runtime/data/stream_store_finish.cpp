@@ -41,6 +41,13 @@ Status StoreWriter::State::make_place_for(const std::string& path) const {
         Errc::invalid_argument,
         fmt::format("file \"{}\": expected a relative path of names of a-z A-Z 0-9 _ - .", path));
   }
+  const auto same = [&](const FileInfo& file) { return file.path == path; };
+  if (store_layout::is_own_path(path) || std::ranges::any_of(further_files_, same)) {
+    return Error(Errc::invalid_argument,
+                 fmt::format("file \"{}\": expected a path that no other file of the store has; "
+                             "try: a folder of your own, as in \"extra/NAME\"",
+                             path));
+  }
   return make_folder_of(path);
 }
 
@@ -151,7 +158,19 @@ Status StoreWriter::State::check_splits() const {
   return ok_status();
 }
 
+Status StoreWriter::State::check_open() const {
+  return finished_ ? Status(Error(Errc::failed_precondition,
+                                  "store: expected no call after finish(), got one; try: another "
+                                  "StoreWriter"))
+                   : ok_status();
+}
+
 Result<GraphInfo> StoreWriter::State::finish() {
+  finished_ = true;
+  return write_all();
+}
+
+Result<GraphInfo> StoreWriter::State::write_all() {
   TROUPE_RETURN_IF_ERROR(check_splits());
   TROUPE_RETURN_IF_ERROR(begin_edges());
   for (auto& nodes : nodes_) {

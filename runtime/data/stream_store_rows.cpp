@@ -163,8 +163,13 @@ Status StoreWriter::State::add_given_rows(GivenRows& to, const std::string& what
 Status StoreWriter::State::add_edge_features(EdgeTypeId type, std::span<const std::byte> rows) {
   TROUPE_ASSIGN_OR_RETURN(auto* const edges, given_edges(type));
   const auto& features = edges->info.features;
+  if (!features) {
+    return Error(
+        Errc::invalid_argument,
+        fmt::format("features: expected an edge type with features, got {}", edges->info.name));
+  }
   return add_given_rows(edges->features, "features of edge type " + edges->info.name,
-                        features ? features->row_bytes() : 0, rows);
+                        features->row_bytes(), rows);
 }
 
 Status StoreWriter::State::add_edge_column(EdgeTypeId type, std::size_t column,

@@ -37,6 +37,17 @@ Status check_role_name(const std::string& what, const RoleName& name) {
   return ok_status();
 }
 
+Status check_seed_ids(const std::string& what, const WrittenSeeds& seeds,
+                      const NodeTypeInfo& type) {
+  const auto bad =
+      std::ranges::find_if(seeds.ids, [&](std::uint64_t id) { return id >= type.count; });
+  if (bad != seeds.ids.end()) {
+    return wrong_split(fmt::format("{}: row {}: expected a node of type {} below {}, got {}", what,
+                                   bad - seeds.ids.begin(), type.name, type.count, *bad));
+  }
+  return ok_status();
+}
+
 /// Sorts ids; each time stays with its seed, equal seeds in the order given.
 void sort_with_times(std::vector<std::uint64_t>& ids, std::vector<std::int64_t>& times) {
   std::vector<std::uint64_t> order(ids.size());
@@ -149,6 +160,9 @@ Status StoreWriter::State::set_seeds(const RoleName& name, WrittenSeeds&& seeds)
     return wrong_split(fmt::format("{}: expected {} times, one per seed, got {}", what,
                                    seeds.ids.size(), seeds.times->size()));
   }
+  if (nodes_[raw(seeds.type)].counted) {
+    TROUPE_RETURN_IF_ERROR(check_seed_ids(what, seeds, nodes_[raw(seeds.type)].info));
+  }
   if (!seeds_.try_emplace(name, std::move(seeds)).second) {
     return wrong_split(fmt::format("{}: expected them once, got them twice", what));
   }
@@ -157,14 +171,8 @@ Status StoreWriter::State::set_seeds(const RoleName& name, WrittenSeeds&& seeds)
 
 Status StoreWriter::State::finish_seeds() {
   for (auto& [name, seeds] : seeds_) {
-    const auto& type = nodes_[raw(seeds.type)].info;
-    const auto bad =
-        std::ranges::find_if(seeds.ids, [&](std::uint64_t id) { return id >= type.count; });
-    if (bad != seeds.ids.end()) {
-      return wrong_split(fmt::format("{}: row {}: expected a node of type {} below {}, got {}",
-                                     text_of("seeds", name), bad - seeds.ids.begin(), type.name,
-                                     type.count, *bad));
-    }
+    TROUPE_RETURN_IF_ERROR(
+        check_seed_ids(text_of("seeds", name), seeds, nodes_[raw(seeds.type)].info));
     if (seeds.times) {
       sort_with_times(seeds.ids, *seeds.times);
     } else {

@@ -98,8 +98,11 @@ class StoreWriter::State {
   Status add_array(const std::string& path, DType dtype, std::vector<std::uint64_t> shape,
                    const std::function<Status(const TakeBytes&)>& write);
   Result<GraphInfo> finish();
+  /// \errors failed_precondition: finish() was called
+  Status check_open() const;
 
  private:
+  Result<GraphInfo> write_all();
   Status check_node_type(const NewNodeType& type) const;
   Status check_edge_type(const NewEdgeType& type) const;
   Status open_row_files(stream_store::NodeRows& rows);
@@ -152,6 +155,7 @@ class StoreWriter::State {
   StoreWriterOptions options_;
   Executor& executor_;
   bool edges_given_ = false;
+  bool finished_ = false;  ///< Or failed to
   std::vector<stream_store::NodeRows> nodes_;
   std::vector<stream_store::WrittenEdges> edges_;
   std::map<stream_store::RoleName, stream_store::WrittenSeeds> seeds_;

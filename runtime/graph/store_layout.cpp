@@ -57,6 +57,19 @@ bool is_safe_path(std::string_view path) {
   return false;
 }
 
+bool is_own_path(std::string_view path) {
+  const auto slash = path.find('/');
+  const auto folder = path.substr(0, slash);
+  if (folder == graph_file || folder == partition_file || folder == features_file ||
+      folder == "splits" || folder.starts_with("edges-") || folder.starts_with("part-")) {
+    return true;
+  }
+  // Names of nodes are text files beside the arrays.
+  return folder.starts_with("nodes-") &&
+         (slash == std::string_view::npos || path.ends_with(".npy") ||
+          path.substr(slash).starts_with("/columns"));
+}
+
 std::string column_file(const NodeTypeInfo& type, const ColumnInfo& column) {
   return nodes_file(type, "columns/" + column.name);
 }

@@ -73,5 +73,7 @@ bool is_valid_name(std::string_view name);
 std::string fault_of(const ColumnInfo& column);
 /// Whether a listed path stays inside the store.
 bool is_safe_path(std::string_view path);
+/// Whether a file of a graph store, as it is or will be, has this path or one that it needs.
+bool is_own_path(std::string_view path);
 
 }  // namespace troupe::store_layout

@@ -291,6 +291,12 @@ TEST_F(StreamStore, WhatNoDiskHoldsIsRefusedBeforeItIsWritten) {
                Errc::failed_precondition, "features.npy: expected 281474976710656 bytes");
 }
 
+TEST_F(StreamStore, FeaturesOfEdgesWithoutAreErrors) {
+  auto bare = writer(5);
+  EXPECT_ERROR(bare.add_edge_features(edge_type, {}), Errc::invalid_argument,
+               "expected an edge type with features, got edge");
+}
+
 TEST_F(StreamStore, RowsThatDoNotFitAreErrors) {
   auto rows = *StoreWriter::create(temp_ / "store", {}, executor_);
   const LabelInfo classes{LabelInfo::Kind::classes, 3};
@@ -352,8 +358,16 @@ TEST_F(StreamStore, SeedsThatCannotBeAreErrors) {
   EXPECT_ERROR(seeds.set_seeds("default", "train", node_type, {}), Errc::invalid_argument,
                "default");
   EXPECT_ERROR(seeds.set_seeds("", "dev", node_type, {}), Errc::invalid_argument, "dev");
-  ASSERT_OK(seeds.set_seeds("", "val", node_type, {4, 5}));
+  EXPECT_ERROR(seeds.set_seeds("", "val", node_type, {4, 5}), Errc::invalid_argument,
+               "role val: row 1: expected a node of type node below 5, got 5");
+  ASSERT_OK(seeds.set_seeds("", "val", node_type, {4}));
   EXPECT_ERROR(seeds.set_seeds("", "val", node_type, {}), Errc::invalid_argument, "twice");
+}
+
+TEST_F(StreamStore, SeedsPastTheLargestNodeOfAnEdgeAreErrors) {
+  auto seeds = writer(std::nullopt);
+  ASSERT_OK(seeds.set_seeds("", "val", node_type, {4, 5}));
+  ASSERT_OK(seeds.add_edges(edge_type, Ids{1}, Ids{4}));
   EXPECT_ERROR(seeds.finish(), Errc::invalid_argument,
                "role val: row 1: expected a node of type node below 5, got 5");
 }
@@ -363,10 +377,32 @@ TEST_F(StreamStore, FurtherFilesAreListedWithTheirChecksums) {
   const std::vector<std::string> pieces{"a", "\n"};
   ASSERT_OK(further.add_file("nodes-node/names.txt", pieces));
   EXPECT_ERROR(further.add_file("../x", {}), Errc::invalid_argument, "../x");
+  for (const auto* own : {"graph.json", "splits/x.txt", "edges-edge/in/x.npy", "part-0/x",
+                          "nodes-node/labels.npy", "nodes-node", "nodes-node/names.txt"}) {
+    EXPECT_ERROR(further.add_file(own, pieces), Errc::invalid_argument,
+                 fmt::format("file \"{}\": expected a path that no other file", own));
+  }
   ASSERT_OK_AND_ASSIGN(const auto info, further.finish());
   EXPECT_EQ(info.files.back().path, "nodes-node/names.txt");
   EXPECT_EQ(info.files.back().bytes, 2U);
   EXPECT_EQ(testing::file_text(temp_ / "store/nodes-node/names.txt"), "a\n");
+}
+
+TEST_F(StreamStore, CallsAfterTheEndAreErrors) {
+  const std::vector<std::string> pieces{"a"};
+  for (const std::uint64_t seed : {9U, 1U}) {
+    auto ended = writer(std::nullopt);
+    ASSERT_OK(ended.add_edges(edge_type, Ids{1}, Ids{2}));
+    ASSERT_OK(ended.set_seeds("", "train", node_type, {seed}));
+    EXPECT_EQ(ended.finish().ok(), seed < 3);
+
+    for (const auto& status :
+         {ended.add_edges(edge_type, Ids{1}, Ids{2}), ended.set_seeds("", "val", node_type, {1}),
+          ended.add_file("x", pieces), Status(ended.add_node_type({"other", 1, {}, {}}).error()),
+          Status(ended.finish().error())}) {
+      EXPECT_ERROR(status, Errc::failed_precondition, "expected no call after finish()");
+    }
+  }
 }
 
 TEST_F(StreamStore, WhatIsDroppedOrFailsLeavesNothing) {
