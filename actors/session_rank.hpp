@@ -88,6 +88,9 @@ enum class Collective : std::uint8_t {
 struct Contribute {
   Collective what = Collective::barrier;
   Segment values;  ///< float32, of the same length on all ranks; at most session_piece
+  /// Numbers of the whole vector that the pieces are of, with the first one: a digest word as vectors on
+  /// devices have it.
+  std::optional<std::uint64_t> length = std::nullopt;
   /// Of device_sum and device_mean, in place of `values`: of any length. In place of it comes the result if
   /// Together::by_devices says so; else ranks cannot exchange it, and nothing was done.
   std::span<float> vector = {};

@@ -92,7 +92,8 @@ void finish(Operation& operation) {
   }
 }
 
-/// Vectors that stay on devices are of one length: a rank says its own in the place of a batch digest.
+/// Vectors of all ranks are of one length, which a rank states in place of a batch digest: that of a vector on its
+/// device, or of one in pieces.
 Digest length_word(std::size_t size) {
   return {.low = size, .high = 0};
 }
@@ -162,7 +163,15 @@ void take_result(Self* self, std::uint64_t number, Result<Reduced> sum) {
     return break_collectives(self, with_name(operation, sum.error()));
   }
   operation.result = *std::move(sum);
-  on_device(operation.what) ? take_agreement(self, operation) : finish(operation);
+  if (on_device(operation.what)) {
+    return take_agreement(self, operation);
+  }
+  if (operation.what != Collective::step) {
+    if (const auto same = check_lengths(operation); !same) {
+      return break_collectives(self, with_name(operation, same.error()));
+    }
+  }
+  finish(operation);
 }
 
 /// A timer that comes before the deadline is enough: it sets the next one. So there are at most as many timers as
@@ -238,6 +247,9 @@ void contribute(Self* self, const Contribute& request) {
   }
   const auto weight = request.what == Collective::step ? request.epoch : request.weight;
   Contribution mine{request.values, weight, request.number, request.batch};
+  if (request.length) {
+    mine.batch = length_word(*request.length);
+  }
   if (on_device(request.what)) {
     mine.batch = length_word(request.vector.size());
     mine.offer = state.route->offer();
