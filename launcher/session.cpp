@@ -70,6 +70,16 @@ Error Session::State::error_of(const caf::error& error, std::chrono::millisecond
   return from_caf(error);
 }
 
+Status Session::State::check_thread() const {
+  if (std::this_thread::get_id() == thread) {
+    return ok_status();
+  }
+  return Error(Errc::failed_precondition,
+               fmt::format("rank {}: expected a call on the thread of its rank, got one on another "
+                           "thread; try: calls of the session on the thread of the rank's function",
+                           rank()));
+}
+
 Status Session::State::keep(Status result) {
   if (!result && status) {
     status = result;
@@ -244,8 +254,9 @@ EpochRange Session::epoch(std::uint32_t e) {
     static_cast<void>(end_step());  // kept in status()
   }
   s.in_epoch = false;
+  ++s.passes;
   if (!s.status || !s.keep(s.restore_all()) || !s.keep(s.check_order(e)) || e < first_epoch()) {
-    return EpochRange(this);
+    return {this, {}};
   }
   s.begun = e;
   s.resumes = s.resumes && s.position.epoch == e;
@@ -260,7 +271,7 @@ EpochRange Session::epoch(std::uint32_t e) {
     static_cast<void>(s.keep(begun.error()));
   }
   s.in_epoch = begun.ok();
-  return EpochRange(this);
+  return {this, {s.passes, e}};
 }
 
 std::shared_ptr<const Batch> Session::shared_batch() const {
@@ -268,8 +279,19 @@ std::shared_ptr<const Batch> Session::shared_batch() const {
   return state_->in_turn ? std::shared_ptr<const Batch>(ready, &ready->batch) : nullptr;
 }
 
-const Batch* Session::next_batch() {
+const Batch* Session::next_batch(const Pass& pass) {
   auto& s = *state_;
+  if (pass.number == 0) {
+    return nullptr;
+  }
+  if (pass.number != s.passes) {
+    static_cast<void>(s.keep(
+        Error(Errc::failed_precondition,
+              fmt::format("rank {}: epoch({}): its turns ended when epoch() was called again; try: "
+                          "the loop over one epoch before the next call",
+                          s.rank(), pass.epoch))));
+    return nullptr;
+  }
   if (s.in_turn) {
     static_cast<void>(end_step());
   }
@@ -308,12 +330,7 @@ Status Session::end_step() {
     TROUPE_RETURN_IF_ERROR(s.keep(check_original_ids(s.batch->batch)));
     request.batch = digest_of_trained(s.batch->batch, s.run->job.digest);
   }
-  if (s.rank() == 0) {
-    const double seconds = s.run->job.checkpoint.seconds;
-    request.number =
-        (seconds > 0 && seconds_since(s.last_checkpoint) >= seconds ? checkpoint_wanted : 0) +
-        (s.run->stop ? stop_wanted : 0);
-  }
+  request.number = s.flags();
   const auto done = s.together(std::move(request), s.deadline());
   if (!done) {
     return s.keep(done.error());
@@ -324,10 +341,14 @@ Status Session::end_step() {
   s.position.step += 1;
   s.position.global_step += 1;
   TROUPE_RETURN_IF_ERROR(s.keep(s.record_step()));
-  if (s.due((*done)->number)) {
+  const auto flags = static_cast<unsigned>((*done)->number);
+  if (s.due(flags)) {
+    if ((flags & still_writing) != 0) {
+      TROUPE_RETURN_IF_ERROR(s.keep(s.wait_until_written()));
+    }
     TROUPE_RETURN_IF_ERROR(s.keep(s.save_all()));
   }
-  if ((*done)->number >= stop_wanted) {
+  if ((flags & stop_wanted) != 0) {
     // The first that returns ends the run for all; rank 0 must have taken everyone's state by then.
     static_cast<void>(s.together(Contribute{}, s.deadline()));
     s.finish_writing();
@@ -348,6 +369,7 @@ Status Session::all_reduce(std::span<float> values) {
     Contribute request;
     request.what = Collective::sum;
     request.values = copy_of(piece);
+    request.length = first == 0 ? std::optional(values.size()) : std::nullopt;
     request.weight = 1;
     const auto sum = s.together(std::move(request), s.deadline());
     if (!sum) {
@@ -367,6 +389,7 @@ Result<std::uint64_t> Session::all_reduce_mean(std::span<float> values, std::uin
     Contribute request;
     request.what = Collective::mean;
     request.values = copy_of(piece);
+    request.length = first == 0 ? std::optional(values.size()) : std::nullopt;
     request.weight = weight;
     const auto sum = s.together(std::move(request), s.deadline());
     if (!sum) {

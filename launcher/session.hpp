@@ -32,9 +32,10 @@ namespace troupe {
 
 /// Asks for a sampled neighbourhood outside the epochs' batches.
 struct NeighborRequest {
-  std::vector<NodeId> nodes;         ///< global ids; duplicates allowed
-  std::vector<std::int32_t> fanout;  ///< per hop, for every edge type; -1: all neighbours
-  NodeTypeId node_type{};            ///< of `nodes`
+  std::vector<NodeId> nodes;  ///< global ids; duplicates allowed
+  /// Per hop, for every edge type: up to `largest_request_fanout`; -1: all neighbours.
+  std::vector<std::int32_t> fanout;
+  NodeTypeId node_type{};  ///< of `nodes`
   /// Name the draw: the same request with the same two numbers gives the same neighbours. Draws are
   /// those of evaluation, apart from all training batches.
   std::uint32_t epoch = 0;
@@ -44,6 +45,9 @@ struct NeighborRequest {
   /// says; each node has a tree of its own. Empty: `sample.time.at`, if the job has it.
   std::vector<std::int64_t> times{};
 };
+
+/// Largest fanout of a NeighborRequest, as in the job file.
+inline constexpr std::int32_t largest_request_fanout = 1 << 20;
 
 /// What the graph knows of some nodes, in the order asked for.
 struct NodeRows {
@@ -90,7 +94,8 @@ struct TripleFacts {
 
 /// One rank's view of a run, for a user's own trainer.
 /// Lifecycle:  `run_ranks` makes one per rank and ends it after the rank's function has returned
-/// Threads:    only the thread that `run_ranks` calls the function on
+/// Threads:    only the thread that `run_ranks` calls the function on; calls on another one that need an
+///   answer of the run fail with `failed_precondition`
 /// Guarantees: the batches are those of the built-in trainer: the same job gives the same batches and
 ///   the same digest on any number of hosts, ranks and threads, after faults and resumes. Every call
 ///   ends: with its answer, an error, or after `cluster.step_deadline`
@@ -185,15 +190,17 @@ class Session {
   /// made before are left out. A batch is valid until the next turn. An error ends the loop and is in
   /// status(). The first call hands the saved state to the restore hook.
   /// Epochs do not go back: a resumed run leaves out those before first_epoch(). Some may be left out, or
-  /// repeated; a program that repeats one keeps in its saved state how often it did.
-  /// \errors failed_precondition, in status(): an epoch before the one begun last; invalid_argument,
-  ///   likewise: the ranks' steps are of different epochs
+  /// repeated; a program that repeats one keeps in its saved state how often it did. The next call ends
+  /// the range of the call before.
+  /// \errors failed_precondition, in status(): an epoch before the one begun last, or a turn of a range after
+  ///   the next call; invalid_argument, likewise: the ranks' steps are of different epochs
   EpochRange epoch(std::uint32_t e);
   /// The batch of this turn, for who keeps it beyond the turn; null outside of one.
   std::shared_ptr<const Batch> shared_batch() const;
   /// Ends a turn, after the model was updated: adds the ranks' batches to the run's digest, and makes
-  /// a checkpoint where the job's `checkpoint.every` says so. A loop that goes on without this call
-  /// makes it by itself.
+  /// a checkpoint where the job's `checkpoint.every` says so. The next turn, or the next epoch(), makes this
+  /// call for a turn without it. A turn that is still open when the function returns is dropped, with the
+  /// gradients of learned rows that were handed in.
   /// \errors cancelled: the run was interrupted; what could be kept is in a checkpoint. Return
   Status end_step();
   std::uint64_t global_step() const;  ///< turns of the run that are over
@@ -207,8 +214,8 @@ class Session {
   // ---- the graph, at any time ----
 
   /// Samples the neighbourhood of nodes.
-  /// \errors invalid_argument: a node that is not there, a fanout below -1, no or over 255 hops, times of
-  ///   other than all nodes; failed_precondition: times, and no edges with times
+  /// \errors invalid_argument: a node that is not there, a fanout out of its range, no or over 255 hops,
+  ///   times of other than all nodes; failed_precondition: times, and no edges with times
   Result<std::shared_ptr<const Batch>> sample_neighbors(const NeighborRequest& request);
   /// Reads features and labels of nodes, wherever they are kept.
   /// \param nodes  global ids; duplicates allowed
@@ -287,7 +294,12 @@ class Session {
  private:
   friend class EpochRange;
   friend class SessionDevice;
-  const Batch* next_batch();
+  /// A call of epoch(); number 0: of an epoch that a resumed run leaves out.
+  struct Pass {
+    std::uint64_t number = 0;
+    std::uint32_t epoch = 0;
+  };
+  const Batch* next_batch(const Pass& pass);
 
   std::unique_ptr<State> state_;
 };
@@ -335,11 +347,12 @@ class EpochRange {
     using difference_type = std::ptrdiff_t;
     using iterator_category = std::input_iterator_tag;
     Iterator() = default;
-    explicit Iterator(Session* session) : session_(session), batch_(session->next_batch()) {}
+    Iterator(Session* session, const Session::Pass& pass)
+        : session_(session), pass_(pass), batch_(session->next_batch(pass)) {}
     const Batch& operator*() const { return *batch_; }
     const Batch* operator->() const { return batch_; }
     Iterator& operator++() {
-      batch_ = session_->next_batch();
+      batch_ = session_->next_batch(pass_);
       return *this;
     }
     void operator++(int) { ++*this; }
@@ -347,15 +360,17 @@ class EpochRange {
 
    private:
     Session* session_ = nullptr;
+    Session::Pass pass_;
     const Batch* batch_ = nullptr;  ///< kept by the session
   };
-  Iterator begin() const { return Iterator(session_); }
+  Iterator begin() const { return Iterator(session_, pass_); }
   std::default_sentinel_t end() const { return {}; }
 
  private:
   friend class Session;
-  explicit EpochRange(Session* session) : session_(session) {}
+  EpochRange(Session* session, const Session::Pass& pass) : session_(session), pass_(pass) {}
   Session* session_;
+  Session::Pass pass_;
 };
 
 struct RanksOptions {
@@ -371,11 +386,13 @@ struct RanksOptions {
 /// first thing in main(): SIGINT and SIGTERM are then the run's, and ask it to end with a checkpoint.
 /// A rank whose `fn` returns an error, leaves one in status() or throws ends the whole run: the rank
 /// and the error are printed, calls of the others return `cancelled`; ranks that do not return within
-/// ten seconds are ended with the process. Where ranks are in processes of their own, a lost process, or
+/// ten seconds are ended with the process, after a signal within `cluster.step_deadline` and ten seconds.
+/// Where ranks are in processes of their own, a lost process, or
 /// a rank that fails with peer_lost, starts all processes again from the newest checkpoint instead:
 /// `fn` is called again, and the restore hooks get what was saved (docs/embedding.md).
 /// \returns the codes of `troupe --help`: 0 all ranks returned ok, 1 an exception, 2 usage, 3 data,
-///   4 a peer failed, 130 interrupted
+///   4 a peer failed, 130 interrupted. Where ranks are in processes of their own, 0 says only that the
+///   process ended as the run asked it to: the outcome of the run is the exit code of `troupe run`
 int run_ranks(int argc, char** argv, const std::function<Status(Session&)>& fn,
               const RanksOptions& options = {});
 

@@ -1,4 +1,5 @@
 // Checkpoints of sessions: what the ranks' save hooks give, and tensors.
+#include "launcher/seconds.hpp"
 #include "launcher/session_state.hpp"
 #include "runtime/run/state_pieces.hpp"
 
@@ -14,14 +15,44 @@ std::string blob_of(const Session::State& state, const DistTensor::State& tensor
 
 }  // namespace
 
-bool Session::State::due(double number) const {
+unsigned Session::State::flags() const {
+  if (rank() != 0) {
+    return 0;
+  }
+  const double seconds = run->job.checkpoint.seconds;
+  const bool writes =
+      writing.valid() && writing.wait_for(std::chrono::seconds(0)) != std::future_status::ready;
+  return (seconds > 0 && seconds_since(last_checkpoint) >= seconds ? checkpoint_wanted : 0) |
+         (run->stop ? stop_wanted : 0) | (writes ? still_writing : 0);
+}
+
+bool Session::State::due(unsigned flags) const {
   const auto& every = run->job.checkpoint;
   const bool kept = every.epochs > 0 || every.steps > 0 || every.seconds > 0;
   const bool by_steps = every.steps > 0 && position.global_step % every.steps == 0;
   const bool by_epochs =
       every.epochs > 0 && position.step == steps && (position.epoch + 1) % every.epochs == 0;
-  const bool asked = number >= checkpoint_wanted && (kept || save);
+  const bool asked = (flags & (checkpoint_wanted | stop_wanted)) != 0 && (kept || save);
   return by_steps || by_epochs || asked;
+}
+
+/// The deadline of a wait would be for one round: each begins it again.
+Status Session::State::wait_until_written() {
+  constexpr std::chrono::milliseconds longest_round{1000};
+  const auto round = std::min(longest_round, deadline() / 4);
+  bool told = run->say == nullptr;
+  for (bool waits = true; waits;) {
+    Contribute request;
+    if (rank() == 0 && writing.wait_for(round) != std::future_status::ready) {
+      request.number = still_writing;
+      if (!std::exchange(told, true)) {
+        run->say(fmt::format("waiting until the checkpoint of step {} is written", written_step));
+      }
+    }
+    TROUPE_ASSIGN_OR_RETURN(const auto all, together(std::move(request), deadline()));
+    waits = all->number > 0;
+  }
+  return ok_status();
 }
 
 Status Session::State::save_all() {
@@ -44,11 +75,20 @@ Status Session::State::save_all() {
     for (const auto& [name, tensor] : tensors) {
       checkpoint.training.blobs[blob_of(*this, *tensor)];  // its rows are read from the holders
     }
+    if (checkpoint.training.blobs.empty() && tables() == nullptr) {
+      if (!std::exchange(told_of_nothing, true) && run->say) {
+        run->say(
+            "no checkpoint is written: the program has no save hook, tensor or learned rows; try: "
+            "on_save() before the first epoch()");
+      }
+      return ok_status();
+    }
     finish_writing();
     TROUPE_ASSIGN_OR_RETURN(checkpoint.tables, keep_learned());
     if (run->write_checkpoint) {
       TROUPE_ASSIGN_OR_RETURN(const auto kept, keep_tensors());
       checkpoint.tensors = kept;
+      written_step = position.global_step;
       writing =
           std::async(std::launch::async, [shared = run, what = std::move(checkpoint), kept = kept] {
             auto written = shared->write_checkpoint(what);

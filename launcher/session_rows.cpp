@@ -98,7 +98,8 @@ Result<CollectOptions> Session::State::all_rows() const {
 
 Result<NodeRows> Session::read_rows(std::span<const NodeId> nodes, NodeTypeId node_type) {
   TROUPE_ASSIGN_OR_RETURN(auto collect, state_->all_rows());
-  return state_->read(nodes, node_type, std::move(collect));
+  auto rows = state_->read(nodes, node_type, std::move(collect));
+  return rows ? std::move(rows) : Error(rows.error()).with("read_rows");
 }
 
 Result<BatchColumn> Session::State::read_column(const std::string& name,
@@ -139,6 +140,24 @@ Result<BatchColumn> Session::read_column(const std::string& name, std::span<cons
 
 namespace {
 
+Status check_hops(const NeighborRequest& request) {
+  if (request.fanout.empty() || request.fanout.size() > max_hops || (request.epoch >> 31) != 0) {
+    return Error(Errc::invalid_argument,
+                 fmt::format("sample_neighbors: expected 1..{} fanouts and an epoch below 2^31, "
+                             "got {} fanouts and epoch {}",
+                             max_hops, request.fanout.size(), request.epoch));
+  }
+  const auto wrong = std::ranges::find_if(
+      request.fanout, [](auto fanout) { return fanout < -1 || fanout > largest_request_fanout; });
+  if (wrong != request.fanout.end()) {
+    return Error(Errc::invalid_argument,
+                 fmt::format("sample_neighbors: expected fanouts from -1 (all neighbors) to {}, "
+                             "got {} for hop {}",
+                             largest_request_fanout, *wrong, wrong - request.fanout.begin() + 1));
+  }
+  return ok_status();
+}
+
 Status check_times(const NeighborRequest& request, const GraphInfo& graph) {
   if (request.times.empty()) {
     return ok_status();
@@ -161,14 +180,7 @@ Status check_times(const NeighborRequest& request, const GraphInfo& graph) {
 Result<std::shared_ptr<const Batch>> Session::sample_neighbors(const NeighborRequest& request) {
   auto& s = *state_;
   TROUPE_RETURN_IF_ERROR(s.check_nodes(request.nodes, request.node_type));
-  const bool known = std::ranges::all_of(request.fanout, [](auto f) { return f >= -1; });
-  if (request.fanout.empty() || request.fanout.size() > max_hops || !known ||
-      (request.epoch >> 31) != 0) {
-    return Error(Errc::invalid_argument,
-                 fmt::format("sample_neighbors: expected 1..{} fanouts >= -1 and an epoch below "
-                             "2^31, got {} fanouts and epoch {}",
-                             max_hops, request.fanout.size(), request.epoch));
-  }
+  TROUPE_RETURN_IF_ERROR(check_hops(request));
   const auto& graph = *s.place.host->graph;
   TROUPE_RETURN_IF_ERROR(check_times(request, graph));
   SampleBatch message;
@@ -193,8 +205,11 @@ Result<std::shared_ptr<const Batch>> Session::sample_neighbors(const NeighborReq
   }
   collect.digest = DigestMode::off;
   message.collect = std::make_shared<const CollectOptions>(std::move(collect));
-  TROUPE_ASSIGN_OR_RETURN(const auto ready, s.ask<ReadyBatch>(std::move(message)));
-  return std::shared_ptr<const Batch>(ready, &ready->batch);
+  const auto ready = s.ask<ReadyBatch>(std::move(message));
+  if (!ready) {
+    return Error(ready.error()).with("sample_neighbors");
+  }
+  return std::shared_ptr<const Batch>(*ready, &(*ready)->batch);
 }
 
 }  // namespace troupe

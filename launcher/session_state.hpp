@@ -20,12 +20,14 @@
 #include <future>
 #include <map>
 #include <optional>
+#include <thread>
 
 namespace troupe {
 
-/// What rank 0 adds to a step's number.
-inline constexpr double checkpoint_wanted = 1;
-inline constexpr double stop_wanted = 2;
+/// Flags of rank 0 in a step's number, in one whole number.
+inline constexpr unsigned checkpoint_wanted = 1;
+inline constexpr unsigned stop_wanted = 2;
+inline constexpr unsigned still_writing = 4;  ///< The checkpoint before
 
 /// What the sessions of one process have in common.
 struct SessionRun {
@@ -70,11 +72,13 @@ struct Session::State {
   std::shared_ptr<const SessionRun> run;
   SessionPlace place;
   caf::scoped_actor self;
+  std::thread::id thread = std::this_thread::get_id();  ///< The rank's
   Status status = ok_status();
 
   net::TrainingState position;         ///< without arrays
   bool resumes = false;                ///< `position` is the checkpoint's: its epoch is under way
   std::optional<std::uint32_t> begun;  ///< Epoch that was begun last
+  std::uint64_t passes = 0;            ///< Calls of epoch() so far
   bool restored = false;
   bool in_epoch = false;
   bool in_turn = false;
@@ -97,6 +101,8 @@ struct Session::State {
   Restore restore;
   std::chrono::steady_clock::time_point last_checkpoint = std::chrono::steady_clock::now();
   std::future<Status> writing;
+  std::uint64_t written_step = 0;  ///< Of the checkpoint that `writing` is about
+  bool told_of_nothing = false;    ///< That checkpoints would hold nothing of the program
 
   /// What gradient() was given in this turn.
   struct LearnedShare {
@@ -122,6 +128,7 @@ struct Session::State {
   template <class Reply, class Request>
   Result<Ref<Reply>> ask(const caf::actor& whom, Request request,
                          std::chrono::milliseconds within) {
+    TROUPE_RETURN_IF_ERROR(check_thread());
     const auto sent = self->request(whom, caf::infinite, Ref<Request>(std::move(request)));
     const auto answer = wait_for_answer(self, sent.id(), within);
     if (answer.template match_elements<Ref<Reply>>()) {
@@ -137,6 +144,8 @@ struct Session::State {
   }
 
   // session.cpp
+  /// \errors failed_precondition: the caller is not the rank's thread
+  Status check_thread() const;
   /// \errors failed_precondition: epoch `e` is before the one begun last
   Status check_order(std::uint32_t e) const;
   Result<Ref<Together>> together(Contribute request, std::chrono::milliseconds within);
@@ -193,7 +202,12 @@ struct Session::State {
   Result<std::vector<TableDigest>> digest_learned();
 
   // session_checkpoint.cpp
-  bool due(double number) const;
+  /// \param flags  of rank 0
+  bool due(unsigned flags) const;
+  /// What rank 0 adds to the number of a step.
+  unsigned flags() const;
+  /// Waits, all ranks together, while rank 0 writes the checkpoint before.
+  Status wait_until_written();
   /// Saves this rank's state; on rank 0 the whole checkpoint.
   Status save_all();
   /// Puts back what a checkpoint holds, once.

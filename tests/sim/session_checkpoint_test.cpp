@@ -124,6 +124,11 @@ class SessionCheckpoints : public testing::SessionTest {
   int runs_ = 0;
 };
 
+Status take_all_and_save(Session& session) {
+  session.on_save([] { return std::vector<std::byte>(1); });
+  return take_all(session);
+}
+
 const Overrides rarely = {"checkpoint.every.steps=1000"};
 
 TEST_F(SessionCheckpoints, ARunInterruptedAtAnyStepGoesOnToTheSameBits) {
@@ -260,10 +265,53 @@ TEST_F(SessionCheckpoints, AreLostOnlyWithANote) {
     ++notes;
   };
 
-  const auto ran = run(with(two_hosts, {"checkpoint.every.steps=3"}), take_all, std::move(setup));
+  const auto ran =
+      run(with(two_hosts, {"checkpoint.every.steps=3"}), take_all_and_save, std::move(setup));
 
   EXPECT_OK(ran.status);
   EXPECT_EQ(notes, 2);
+}
+
+TEST_F(SessionCheckpoints, WithNothingOfTheProgramAreNotWritten) {
+  std::atomic<int> written{0};
+  std::vector<std::string> notes;
+  SessionSetup setup;
+  setup.write_checkpoint = [&](const Checkpoint&) {
+    ++written;
+    return ok_status();
+  };
+  setup.say = [&](const std::string& text) { notes.push_back(text); };  // rank 0 alone
+
+  const auto ran = run(with(two_hosts, {"checkpoint.every.steps=1"}), take_all, std::move(setup));
+
+  EXPECT_OK(ran.status);
+  EXPECT_EQ(written, 0);
+  ASSERT_EQ(notes.size(), 1U);
+  EXPECT_NE(notes[0].find("no checkpoint is written: the program has no save hook"),
+            std::string::npos)
+      << notes[0];
+}
+
+TEST_F(SessionCheckpoints, ThatTakeLongerThanAStepMayHoldUpTheRanks) {
+  longest_step_s_ = 1;
+  std::atomic<int> written{0};
+  std::atomic<int> notes{0};
+  SessionSetup setup;
+  setup.write_checkpoint = [&](const Checkpoint&) {
+    std::this_thread::sleep_for(written++ == 0 ? 2500ms : 0ms);
+    return ok_status();
+  };
+  setup.say = [&](const std::string& text) {
+    EXPECT_NE(text.find("waiting until the checkpoint of step 1 is written"), std::string::npos);
+    ++notes;
+  };
+
+  const auto ran =
+      run(with(two_hosts, {"checkpoint.every.steps=1"}), take_all_and_save, std::move(setup));
+
+  EXPECT_OK(ran.status);
+  EXPECT_EQ(written, 6);
+  EXPECT_EQ(notes, 1);
 }
 
 TEST_F(SessionCheckpoints, OfAnotherTrainerAreRefused) {

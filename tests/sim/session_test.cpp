@@ -161,6 +161,65 @@ TEST_F(Sessions, EpochsThatGoBackAreRefused) {
   EXPECT_EQ(ran.steps, 10U);
 }
 
+TEST_F(Sessions, ATurnOfAnEpochAfterTheNextOneBeganIsAnError) {
+  const Overrides one_rank;
+  std::uint64_t turns = 0;
+  const auto nested = run(one_rank, [&](Session& session) -> Status {
+    for (const Batch& outer : session.epoch(0)) {
+      static_cast<void>(outer);
+      for (const Batch& inner : session.epoch(1)) {
+        static_cast<void>(inner);
+        ++turns;
+      }
+    }
+    return session.status();
+  });
+  EXPECT_ERROR(nested.status, Errc::failed_precondition,
+               "epoch(0): its turns ended when epoch() was called again");
+  EXPECT_EQ(turns, 5U) << "those of the inner loop";
+
+  turns = 0;
+  const auto late = run(one_rank, [&](Session& session) -> Status {
+    for (const auto& range : {session.epoch(0), session.epoch(1)}) {
+      for (const Batch& batch : range) {
+        static_cast<void>(batch);
+        ++turns;
+      }
+    }
+    return session.status();
+  });
+  EXPECT_ERROR(late.status, Errc::failed_precondition, "epoch(0): its turns ended");
+  EXPECT_EQ(turns, 0U);
+}
+
+TEST_F(Sessions, CallsOnAnotherThreadAreErrors) {
+  const auto ran = run(two_hosts, [](Session& session) -> Status {
+    std::thread([&] {
+      EXPECT_ERROR(session.read_rows(std::vector<NodeId>{NodeId{1}}), Errc::failed_precondition,
+                   "expected a call on the thread of its rank");
+      EXPECT_ERROR(session.barrier(20s), Errc::failed_precondition, "on another thread");
+    }).join();
+    return Status(ok_status());
+  });
+  EXPECT_ERROR(ran.status, Errc::failed_precondition, "on another thread");
+}
+
+TEST_F(Sessions, LongVectorsOfAnotherLengthFailThemAll) {
+  for (const bool mean : {false, true}) {
+    std::atomic<int> failed{0};
+    const auto ran = run(two_hosts, [&](Session& session) -> Status {
+      std::vector<float> values(session.rank() == Rank{0} ? 300000 : session_piece, 1);
+      const bool reduced =
+          mean ? session.all_reduce_mean(values, 1).ok() : session.all_reduce(values).ok();
+      failed += reduced ? 0 : 1;
+      return session.all_reduce(std::span(values).first(300000 - session_piece));
+    });
+    EXPECT_ERROR(ran.status, Errc::invalid_argument,
+                 "expected vectors of one length, rank 0 has 300000 numbers, rank 1 has 262144");
+    EXPECT_EQ(failed, 2);
+  }
+}
+
 TEST_F(Sessions, RanksInDifferentEpochsAllFailWithBothNames) {
   std::mutex mutex;
   std::vector<Status> found;
@@ -372,7 +431,10 @@ TEST_F(Sessions, RequestsForWhatIsNotThereAreRefused) {
     const std::vector<NodeId> stranger = {NodeId{2708}};
     const auto sample = [&](NeighborRequest request) { return session.sample_neighbors(request); };
     EXPECT_ERROR(sample({.nodes = stranger, .fanout = {1}}), Errc::invalid_argument, "got 2708");
-    EXPECT_ERROR(sample({.nodes = {NodeId{0}}, .fanout = {-2}}), Errc::invalid_argument, ">= -1");
+    EXPECT_ERROR(sample({.nodes = {NodeId{0}}, .fanout = {-2}}), Errc::invalid_argument,
+                 "expected fanouts from -1 (all neighbors) to 1048576, got -2 for hop 1");
+    EXPECT_ERROR(sample({.nodes = {NodeId{0}}, .fanout = {3, (1 << 20) + 1}}),
+                 Errc::invalid_argument, "got 1048577 for hop 2");
     EXPECT_ERROR(sample({.nodes = {NodeId{0}}, .fanout = {}}), Errc::invalid_argument, "0 fanouts");
     EXPECT_ERROR(session.read_rows(stranger), Errc::invalid_argument, "got 2708");
     EXPECT_ERROR(session.read_rows(stranger, NodeTypeId{1}), Errc::invalid_argument, "node type");
