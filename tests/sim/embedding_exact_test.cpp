@@ -207,8 +207,9 @@ class LearnedLinksExactly : public LearnedRowsExactly {
   }
 
   Result<RunResult> learn(const Settings& settings) {
-    Settings all{"task.kind=unsupervised", "task.negatives.kind=triplet", "eval.ranks=all",
-                 "eval.metric=mrr", "train.optimizer.lr=0.01"};
+    Settings all{"task.kind=unsupervised",  "task.negatives.kind=triplet",
+                 "eval.ranks=all",          "eval.metric=mrr",
+                 "train.optimizer.lr=0.01", "embedding.node.init.std=1"};
     for (const auto& [role, links] : links_) {
       all.push_back(
           fmt::format("dataset.seeds.{}={}", role, (scratch_.path() / (role + ".npy")).string()));
@@ -236,7 +237,10 @@ class LearnedLinksExactly : public LearnedRowsExactly {
         double rank = 1;
         for (std::int64_t other = 0; other < 300; ++other) {
           const LinkEnds link = of_source ? LinkEnds{other, v} : LinkEnds{u, other};
-          rank += !known.contains(link) && score(link.first, link.second) > score(u, v) ? 1 : 0;
+          if (!known.contains(link)) {
+            const auto difference = score(link.first, link.second) - score(u, v);
+            rank += difference > 0 ? 1 : difference == 0 ? 0.5 : 0;
+          }
         }
         sum += 1 / rank;
       }

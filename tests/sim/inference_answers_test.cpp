@@ -39,7 +39,7 @@ TEST_F(InferenceAnswers, HoldTheOutputsOfAProcessOrAreRefusedWithTheirBytes) {
   const auto refused = check("2", 16);
   EXPECT_ERROR(refused, Errc::invalid_argument,
                "outputs of host 0: expected at most 4.0 GiB in one answer, found 5.");
-  EXPECT_ERROR(refused, Errc::invalid_argument, "in 65536 columns\ntry: fewer nodes at a time");
+  EXPECT_ERROR(refused, Errc::invalid_argument, "in 65536 columns\ntry: more parts or hosts");
 }
 
 }  // namespace

@@ -340,7 +340,7 @@ TEST_F(WalksAlongTypes, LayoutsChangeNeitherBatchesNorRows) {
   for (const Settings& way : std::vector<Settings>{
            {"task.negatives.kind=binary"},
            {"model.layers=0", "model.norm=none", "model.dropout=0", "model.input_dropout=0",
-            "sample.fanout=[0]", "embedding.author.dim=4"}}) {
+            "sample.fanout=[0]", "embedding.author.dim=4", "embedding.author.init.std=1"}}) {
     ASSERT_OK_AND_ASSIGN(const auto one, run(with_more(way, {"cluster.trainers_per_host=2"})));
     ASSERT_TRUE(one.only_outputs());
     EXPECT_EQ(one.only_outputs()->rows(), 240U) << "rows of all authors";
@@ -366,8 +366,8 @@ TEST_F(WalksAlongTypes, PairsOfAllTypesAreTheSameInAllLayouts) {
   for (const Settings& way : std::vector<Settings>{
            {"task.walk.window=2", "dataset.split=rated"},
            {"model.layers=0", "model.norm=none", "model.dropout=0", "model.input_dropout=0",
-            "sample.fanout=[0]", "embedding.author.dim=13", "embedding.paper.dim=6",
-            "dataset.split=rated"}}) {
+            "sample.fanout=[0]", "embedding.author.dim=13", "embedding.author.init.std=1",
+            "embedding.paper.dim=6", "embedding.paper.init.std=1", "dataset.split=rated"}}) {
     const auto both = with_more(all, way);
     ASSERT_OK_AND_ASSIGN(const auto one, run(with_more(both, {"cluster.trainers_per_host=2"})));
     ASSERT_TRUE(one.only_outputs() && one.record.test);

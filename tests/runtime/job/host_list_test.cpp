@@ -188,7 +188,8 @@ TEST(JobHosts, RefusesWhatCannotBe) {
             "/cluster/listen: expected a text as in docs/job-file.md, found address \"nonsense\""},
            {R"({"launch": "manual", "listen": "a:70000"})", "expected a port from 0 to 65535"},
            {R"({"launch": "manual", "listen": "0.0.0.0:7000"})",
-            "found address \"0.0.0.0:7000\": expected one that other processes can connect to"},
+            "/cluster/listen: expected one that other processes can connect to (address "
+            "\"0.0.0.0:7000\"), found one that stands for all addresses of a host"},
            {R"({"hosts": 2, "servers": 7})",
             "/cluster/servers: expected none with placement \"collocated\", found 7; placement "
             "\"server_client\" has servers"},
