@@ -175,9 +175,7 @@ ExitCode predict_command(const PredictArguments& arguments) {
     return print_error(folder.error());
   }
   const auto code = predict_into_folder(*job, arguments, say);
-  if (code != ExitCode::done) {
-    std::move(*folder).remove_if_empty();
-  }
+  std::move(*folder).remove_lock();
   return code;
 }
 

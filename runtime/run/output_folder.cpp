@@ -225,15 +225,10 @@ Result<OutputClaim> OutputClaim::take_for_predictions(fs::path dir) {
               : Result<OutputClaim>(in_use_error(dir, option, "--out DIR"));
 }
 
-void OutputClaim::remove_if_empty() && {
+void OutputClaim::remove_lock() && {
   std::error_code ignored;
-  const auto others = std::ranges::count_if(
-      fs::directory_iterator(dir_, ignored),
-      [](const fs::directory_entry& entry) { return entry.path().filename() != lock_name; });
-  if (others == 0) {
-    fs::remove(dir_ / lock_name, ignored);
-    fs::remove(dir_, ignored);
-  }
+  fs::remove(dir_ / lock_name, ignored);
+  fs::remove(dir_, ignored);  // leaves a folder with files
   lock_.close();
 }
 

@@ -48,8 +48,8 @@ class OutputClaim {
   /// \errors failed_precondition: another process holds it, a run too; it cannot be made
   static Result<OutputClaim> take_for_predictions(std::filesystem::path dir);
 
-  /// Removes the folder if nothing but the lock is in it; the claim ends.
-  void remove_if_empty() &&;
+  /// Removes the lock's file, and the folder if nothing else is in it; the claim ends.
+  void remove_lock() &&;
 
   const std::filesystem::path& dir() const { return dir_; }
 

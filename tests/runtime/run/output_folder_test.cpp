@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 #include <fstream>
+#include <iterator>
 #include <string>
 #include <unistd.h>
 
@@ -97,8 +98,12 @@ TEST_F(OutputFolder, OfPredictionsIsHeldByOneCommandAtATime) {
   EXPECT_ERROR(OutputClaim::take_for_predictions(folder("-p")), Errc::failed_precondition,
                fmt::format("is in use by pid {} on ", getpid()));
   ASSERT_OK_AND_ASSIGN(auto unused, OutputClaim::take_for_predictions(folder("-q")));
-  std::move(unused).remove_if_empty();
+  std::move(unused).remove_lock();
   EXPECT_FALSE(fs::exists(folder("-q")));
+  ASSERT_OK_AND_ASSIGN(auto used, OutputClaim::take_for_predictions(folder("-q")));
+  std::ofstream(folder("-q") / "predictions.npy") << "x";
+  std::move(used).remove_lock();
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder("-q")), {}), 1);
   std::ofstream(folder(".txt")) << "a file";
   EXPECT_ERROR(OutputClaim::take_for_predictions(folder(".txt")), Errc::failed_precondition,
                "--out: ");
