@@ -26,13 +26,13 @@ unsigned Session::State::flags() const {
          (run->stop ? stop_wanted : 0) | (writes ? still_writing : 0);
 }
 
-bool Session::State::due(unsigned flags) const {
+bool Session::State::due(unsigned wanted) const {
   const auto& every = run->job.checkpoint;
   const bool kept = every.epochs > 0 || every.steps > 0 || every.seconds > 0;
   const bool by_steps = every.steps > 0 && position.global_step % every.steps == 0;
   const bool by_epochs =
       every.epochs > 0 && position.step == steps && (position.epoch + 1) % every.epochs == 0;
-  const bool asked = (flags & (checkpoint_wanted | stop_wanted)) != 0 && (kept || save);
+  const bool asked = (wanted & (checkpoint_wanted | stop_wanted)) != 0 && (kept || save);
   return by_steps || by_epochs || asked;
 }
 

@@ -202,8 +202,8 @@ struct Session::State {
   Result<std::vector<TableDigest>> digest_learned();
 
   // session_checkpoint.cpp
-  /// \param flags  of rank 0
-  bool due(unsigned flags) const;
+  /// \param wanted  flags() of rank 0
+  bool due(unsigned wanted) const;
   /// What rank 0 adds to the number of a step.
   unsigned flags() const;
   /// Waits, all ranks together, while rank 0 writes the checkpoint before.

@@ -180,7 +180,7 @@ Status AgentProcess::serve() {
     registrar_ = link_.registrar();
   }
   const auto welcome = link_.join();
-  const auto ended = welcome ? ending->wait() : Status(welcome.error());
+  auto ended = welcome ? ending->wait() : Status(welcome.error());
   wait_for_children(ended);
   return ended;
 }
@@ -228,7 +228,7 @@ ExitCode run_agent(const ProcessArguments& given) {
   int of_program = 0;
   const auto code = run_process(arguments, [&of_program](DirectorLink& link) {
     AgentProcess agent(link);
-    const auto ended = agent.serve();
+    auto ended = agent.serve();
     of_program = agent.report_failures();
     return ended;
   });

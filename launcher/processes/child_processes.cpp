@@ -82,6 +82,21 @@ struct Child {
   Descriptor ended;  ///< a pidfd
   std::string prefix;
   std::array<OutputStream, 2> streams;
+
+  static Child of(pid_t pid, Descriptor ended, const std::string& prefix, Descriptor out,
+                  Descriptor err) {
+    Child child;
+    child.pid = pid;
+    child.ended = std::move(ended);
+    child.prefix = prefix;
+    child.streams[0].from = std::move(out);
+    child.streams[1].from = std::move(err);
+    child.streams[1].error = true;
+    for (auto& stream : child.streams) {
+      fcntl(stream.from.get(), F_SETFL, O_NONBLOCK);
+    }
+    return child;
+  }
 };
 
 bool ended_well(const siginfo_t& info) {
@@ -246,17 +261,8 @@ Status ChildProcesses::State::launch(std::uint64_t id, ChildCommand& command) {
   [[maybe_unused]] const auto written =
       ::write(in.write.get(), command.input.data(), command.input.size());
   std::fill(command.input.begin(), command.input.end(), '\0');
-  Child child;
-  child.pid = pid;
-  child.ended = std::move(ended);
-  child.prefix = command.prefix;
-  child.streams[0].from = std::move(out.read);
-  child.streams[1].from = std::move(err.read);
-  child.streams[1].error = true;
-  for (auto& stream : child.streams) {
-    fcntl(stream.from.get(), F_SETFL, O_NONBLOCK);
-  }
-  children.emplace(id, std::move(child));
+  children.emplace(id, Child::of(pid, std::move(ended), command.prefix, std::move(out.read),
+                                 std::move(err.read)));
   const std::lock_guard guard(mutex);
   ++running;
   return ok_status();

@@ -32,6 +32,22 @@ struct Scored {
   bool positive = false;
 };
 
+/// Mean of the values that are there.
+class MeanOfKnown {
+ public:
+  void add(std::optional<double> value) {
+    sum_ += value.value_or(0);
+    known_ += value ? 1 : 0;
+  }
+  std::optional<double> mean() const {
+    return known_ > 0 ? std::optional(sum_ / known_) : std::nullopt;
+  }
+
+ private:
+  double sum_ = 0;
+  double known_ = 0;
+};
+
 }  // namespace
 
 std::vector<std::int64_t> predict_classes(ConstMatrix logits) {
@@ -103,10 +119,8 @@ std::optional<MultilabelScores> multilabel_scores(ConstMatrix logits,
                 logits.cols);
   ClassCounts all;
   MultilabelScores scores;
-  double auc_sum = 0;
-  std::size_t auc_labels = 0;
-  double ap_sum = 0;
-  std::size_t ap_labels = 0;
+  MeanOfKnown auc;
+  MeanOfKnown ap;
   std::uint64_t known = 0;
   std::uint64_t right = 0;
   for (std::size_t c = 0; c < logits.cols; ++c) {
@@ -130,26 +144,16 @@ std::optional<MultilabelScores> multilabel_scores(ConstMatrix logits,
     all.predicted += of_label.predicted;
     all.true_ones += of_label.true_ones;
     scores.f1_macro += of_label.f1() / static_cast<double>(logits.cols);
-    if (const auto auc = roc_auc(column, truth)) {
-      auc_sum += *auc;
-      ++auc_labels;
-    }
-    if (const auto ap = average_precision(column, truth)) {
-      ap_sum += *ap;
-      ++ap_labels;
-    }
+    auc.add(roc_auc(column, truth));
+    ap.add(average_precision(column, truth));
   }
   if (known == 0) {
     return std::nullopt;
   }
   scores.accuracy = static_cast<double>(right) / static_cast<double>(known);
   scores.f1_micro = all.f1();
-  if (auc_labels > 0) {
-    scores.auc = auc_sum / static_cast<double>(auc_labels);
-  }
-  if (ap_labels > 0) {
-    scores.ap = ap_sum / static_cast<double>(ap_labels);
-  }
+  scores.auc = auc.mean();
+  scores.ap = ap.mean();
   return scores;
 }
 

@@ -5,6 +5,7 @@
 #include "runtime/base/result.hpp"
 #include "runtime/graph/graph_info.hpp"
 #include "runtime/partition/partition_book.hpp"
+#include "runtime/sample/batch_builder.hpp"
 #include "runtime/sample/links/link_options.hpp"
 #include "runtime/sample/mini_batch.hpp"
 
