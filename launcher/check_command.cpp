@@ -8,10 +8,9 @@
 #include "launcher/print_error.hpp"
 #include "launcher/processes/checkpoint_copies.hpp"
 #include "launcher/read_job.hpp"
-#include "launcher/temporary_place.hpp"
+#include "launcher/temporary_folder.hpp"
 #include "runtime/base/free_memory.hpp"
 #include "runtime/base/saturating.hpp"
-#include "runtime/base/staged_directory.hpp"
 #include "runtime/graph/store_layout.hpp"
 #include "runtime/job/collect_options.hpp"
 #include "runtime/job/job_file.hpp"
@@ -332,11 +331,7 @@ ExitCode check_command(const CheckArguments& arguments) {
   if (const auto early = check_before_data(*job, trainer); !early) {
     return print_error(early.error(), ExitCode::usage);
   }
-  const auto place = temporary_place("check");
-  if (!place) {
-    return data_error(place.error());
-  }
-  const auto scratch = StagedDirectory::create(*place);
+  const auto scratch = temporary_folder("check");
   if (!scratch) {
     return data_error(scratch.error());
   }

@@ -40,12 +40,12 @@ bool Session::State::due(unsigned wanted) const {
 Status Session::State::wait_until_written() {
   constexpr std::chrono::milliseconds longest_round{1000};
   const auto round = std::min(longest_round, deadline() / 4);
-  bool told = run->say == nullptr;
+  bool printed = run->say == nullptr;
   for (bool waits = true; waits;) {
     Contribute request;
     if (rank() == 0 && writing.wait_for(round) != std::future_status::ready) {
       request.number = still_writing;
-      if (!std::exchange(told, true)) {
+      if (!std::exchange(printed, true)) {
         run->say(fmt::format("waiting until the checkpoint of step {} is written", written_step));
       }
     }

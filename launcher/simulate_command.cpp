@@ -2,9 +2,8 @@
 #include "launcher/end_at_signal.hpp"
 #include "launcher/print_error.hpp"
 #include "launcher/simulation.hpp"
-#include "launcher/temporary_place.hpp"
+#include "launcher/temporary_folder.hpp"
 #include "runtime/base/files.hpp"
-#include "runtime/base/staged_directory.hpp"
 
 #include <cstdio>
 #include <fmt/format.h>
@@ -65,11 +64,7 @@ ExitCode simulate_command(const SimulateArguments& arguments) {
                     "--seed",
                     arguments.count, arguments.seed)));
   }
-  const auto place = temporary_place("simulate");
-  if (!place) {
-    return print_error(place.error());
-  }
-  const auto folder = StagedDirectory::create(*place);
+  const auto folder = temporary_folder("simulate");
   if (!folder) {
     return print_error(folder.error());
   }

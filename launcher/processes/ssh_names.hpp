@@ -10,7 +10,7 @@ namespace troupe {
 
 struct SshName {
   std::string address;  ///< name or address that this host can resolve; empty: none
-  bool known = false;   ///< ssh reaches it, as far as can be told without connecting
+  bool known = false;   ///< ssh reaches it, as far as is known without connecting
 };
 
 /// Without a connection; asks ssh where the name does not resolve here.

@@ -16,20 +16,6 @@ bool is_distance(const nn::TripleScore& score) {
   return score.comparison() != nn::Comparison::product;
 }
 
-const char* name_of_score(ScoreKind kind) {
-  switch (kind) {
-    case ScoreKind::transe:
-      return "transe";
-    case ScoreKind::distmult:
-      return "distmult";
-    case ScoreKind::complex:
-      return "complex";
-    case ScoreKind::rotate:
-      return "rotate";
-  }
-  return "";
-}
-
 /// Keys that only knowledge tasks read are at their defaults.
 void refuse_knowledge_keys(const TaskJob& task, ProblemList& problems) {
   const nn::KnowledgeOptions unset;
@@ -64,6 +50,20 @@ void refuse_other_keys(const Job& job, ProblemList& problems) {
 }
 
 }  // namespace
+
+const char* name_of_score(ScoreKind kind) {
+  switch (kind) {
+    case ScoreKind::transe:
+      return "transe";
+    case ScoreKind::distmult:
+      return "distmult";
+    case ScoreKind::complex:
+      return "complex";
+    case ScoreKind::rotate:
+      return "rotate";
+  }
+  return "";
+}
 
 std::string default_knowledge_loss(const TaskJob& task) {
   return is_distance(task.completes.score) ? "self_adversarial" : "softmax";

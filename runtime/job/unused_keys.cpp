@@ -24,10 +24,6 @@ struct KeyUse {
   bool used = false;
 };
 
-bool draws(const NegativeOptions& negatives) {
-  return negatives.kind != Negatives::none;
-}
-
 bool on_devices(const ClusterJob& cluster) {
   const auto is_device = [](const DeviceChoice& device) {
     return device.automatic || device.kind != DeviceKind::cpu;
@@ -59,8 +55,8 @@ std::vector<KeyUse> uses_of_keys(const Job& job) {
   const auto& cluster = job.cluster;
   const auto& task = job.task;
   const bool decodes = task.links() && !task.knowledge();
-  const bool draws_links = task.predicts_links() && draws(task.negatives);
-  const bool scores_links = task.predicts_links() && draws(job.eval.negatives);
+  const bool draws_links = task.predicts_links() && task.negatives.drawn() > 0;
+  const bool scores_links = task.predicts_links() && job.eval.negatives.drawn() > 0;
   std::vector<KeyUse> uses;
   add_options_of_methods(job, uses);
   add_options_of_caches(job, uses);

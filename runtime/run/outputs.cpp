@@ -4,6 +4,7 @@
 #include "runtime/base/mapped_file.hpp"
 #include "runtime/graph/npy.hpp"
 #include "runtime/job/job.hpp"
+#include "runtime/job/knowledge_rules.hpp"
 #include "runtime/nn/catalog.hpp"
 #include "runtime/nn/model_file.hpp"
 
@@ -173,21 +174,8 @@ void add_types(const nn::ModelTypes& types, ModelMetadata& metadata) {
   metadata["seed_type"] = types.nodes[raw(types.seeds)].name;
 }
 
-const char* name_of(nn::ScoreKind score) {
-  switch (score) {
-    case nn::ScoreKind::transe:
-      return "transe";
-    case nn::ScoreKind::complex:
-      return "complex";
-    case nn::ScoreKind::rotate:
-      return "rotate";
-    default:
-      return "distmult";
-  }
-}
-
 void add_score(const nn::TripleScore& score, ModelMetadata& metadata) {
-  metadata["score"] = name_of(score.kind);
+  metadata["score"] = name_of_score(score.kind);
   if (score.kind == nn::ScoreKind::transe || score.kind == nn::ScoreKind::rotate) {
     metadata["score_norm"] = fmt::to_string(score.norm);
   }

@@ -1,12 +1,13 @@
-#include "launcher/temporary_place.hpp"
+#include "launcher/temporary_folder.hpp"
 
 #include <cstdlib>
+#include <filesystem>
 #include <fmt/format.h>
 #include <unistd.h>
 
 namespace troupe {
 
-Result<std::filesystem::path> temporary_place(std::string_view command) {
+Result<StagedDirectory> temporary_folder(std::string_view command) {
   std::error_code error;
   const auto folder = std::filesystem::temp_directory_path(error);
   if (error) {
@@ -17,7 +18,7 @@ Result<std::filesystem::path> temporary_place(std::string_view command) {
                     "TMPDIR=/tmp, or another folder that exists",
                     named == nullptr ? "/tmp" : named, error.message()));
   }
-  return folder / fmt::format("troupe-{}-{}", command, ::getpid());
+  return StagedDirectory::create(folder / fmt::format("troupe-{}-{}", command, ::getpid()));
 }
 
 }  // namespace troupe
