@@ -13,7 +13,7 @@
     troupe.run(train, "job.json")               # alone: all hosts simulated here, a thread per rank
 
 `troupe run job.json -- python3 train.py` runs the same file in every launch mode. docs/python.md has whole programs.
-NumPy is what the package needs; PyTorch and PyG are imported by what makes their objects only.
+NumPy is what the package needs; PyTorch, PyG and DGL are imported by what makes their objects only.
 """
 
 from troupe._arrays import Array
@@ -22,12 +22,12 @@ from troupe._device import DeviceArray
 from troupe._embedding import Embedding
 from troupe._errors import Cancelled, Error
 from troupe._run import run
-from troupe._save_pyg import save_pyg
+from troupe._save import save_dgl, save_pyg
 from troupe._seeded import seeded
 from troupe._session import EdgeType, Graph, LinkSeeds, NodeType, Rows, Seeds, Session, Triples
 from troupe._tensor import Tensor
 
 __all__ = [
     "Array", "Batch", "Block", "Cancelled", "DeviceArray", "EdgeType", "Edges", "Embedding", "Error", "Graph", "LinkSeeds",
-    "Links", "NodeType", "Nodes", "Rows", "Seeds", "Session", "Tensor", "Triples", "Walks", "run", "save_pyg", "seeded",
+    "Links", "NodeType", "Nodes", "Rows", "Seeds", "Session", "Tensor", "Triples", "Walks", "run", "save_dgl", "save_pyg", "seeded",
 ]  # fmt: skip

@@ -286,3 +286,13 @@ class Batch:
         from troupe import _pyg
 
         return _pyg.data_of(self.on_device or self, self._graph)
+
+    def to_dgl(self, layers=None):
+        """The batch as DGL's DataLoader has it: input nodes, output nodes and a list of blocks, that of the inputs first; of
+        links input nodes, the graphs of the positive and the negative ones, and the blocks; see docs/python.md.
+
+        `layers` blocks, one for each hop if it is not given.
+        """
+        from troupe import _dgl
+
+        return _dgl.blocks_of(self, self._graph, layers)

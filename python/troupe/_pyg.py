@@ -4,44 +4,8 @@ import numpy
 import torch
 from torch_geometric.data import Data, HeteroData
 
-from troupe._arrays import Bfloat16Words
 from troupe._device import DeviceArray
-
-# What PyTorch has no tensors of, or no arithmetic on: copied.
-_WIDER = {"uint16": torch.int32, "uint32": torch.int64, "uint64": torch.int64}
-
-
-def tensor_of(array):
-    """A tensor that shares the array's memory, where PyTorch has its element type."""
-    name = array.dtype.name
-    if isinstance(array, Bfloat16Words) or getattr(array, "is_bfloat16", False):
-        return _words_of(array).view(torch.bfloat16)
-    if name == "bool":
-        return _words_of(array).view(torch.bool)
-    if name not in _WIDER:
-        return torch.from_dlpack(array)
-    words = _words_of(array)
-    wide = words.to(_WIDER[name], copy=True)
-    return wide if wide.dtype == words.dtype else wide & (1 << 8 * array.dtype.itemsize) - 1
-
-
-def _words_of(array):
-    """The array's elements as signed words of their size, of which PyTorch has tensors."""
-    on_device = isinstance(array, DeviceArray)
-    return torch.from_dlpack(_Words(array) if on_device else array.view(f"i{array.dtype.itemsize}"))
-
-
-class _Words:
-    """What PyTorch takes as the words of an array on a device."""
-
-    def __init__(self, array):
-        self._array = array
-
-    def __dlpack__(self, *, stream=None, **_):
-        return self._array.capsule(stream, "integer")
-
-    def __dlpack_device__(self):
-        return self._array.__dlpack_device__()
+from troupe._tensors import tensor_of
 
 
 def data_of(batch, graph):
@@ -49,7 +13,7 @@ def data_of(batch, graph):
         raise ValueError("to_pyg: expected a batch with edges, found random walks; try: batch.walks.nodes and .pairs(window)")
     if batch.frontier == "all" and batch.hops > 1:
         raise ValueError(
-            'to_pyg: expected sample.frontier "new", found "all", whose hops have edges of their own; try: batch.block(…)'
+            'to_pyg: expected sample.frontier "new", found "all", whose hops have edges of their own; try: batch.to_dgl() or batch.block(…)'
         )
     one_type = len(graph.node_types) == 1 and len(graph.edge_types) == 1
     return _data(batch) if one_type else _hetero(batch, graph)

@@ -1,16 +1,29 @@
-"""Graphs of PyTorch Geometric as arrays that `troupe import` reads."""
+"""Graphs of PyTorch Geometric and DGL as arrays that `troupe import` reads."""
 
 import json
 import os
 import re
+import typing
 
 import numpy
 
 _ROLES = {f"{role}_mask": role for role in ("train", "val", "test")}
 _KEPT = ("uint8", "float16", "float32", "float64", "int32", "int64")  # in columns
 _WIDER = {"bool": "uint8", "int8": "int32", "int16": "int32", "uint16": "int32", "uint32": "int64"}
-_LINKS = ("edge_label_index", "edge_label")
-_OF_EDGES = {"edge_weight": "weights", "edge_time": "times"}
+
+
+class _Names(typing.NamedTuple):
+    """What attributes of a graph are called that do not become columns."""
+
+    features: str
+    labels: str
+    edge_features: str
+    weights: str
+    times: str
+    links: tuple = ()
+
+
+_OF_PYG = _Names("x", "y", "edge_attr", "edge_weight", "edge_time", ("edge_label_index", "edge_label"))
 
 
 def save_pyg(data, folder, *, val=None, test=None, drawn_pairs=None):
@@ -40,25 +53,93 @@ def save_pyg(data, folder, *, val=None, test=None, drawn_pairs=None):
     Raises ValueError: no edges or number of nodes; a name or element type that stores do not have; labels of links with 0 and
     others than 1, where drawn_pairs does not say what 0 means.
     """
+    arrays = _Arrays(_OF_PYG)
+    graph = _graph_of(data, arrays)
+    for role, of_role in {"train": data, "val": val, "test": test}.items():
+        for name, (_, _, store) in _types_of(of_role)[1].items() if of_role is not None else ():
+            _add_links(arrays, name, role, store, graph["links"], drawn_pairs)
+    arrays.write(folder, graph)
+    nodes, edges = _types_of(data)
+    stores = [*nodes.items(), *((name, store) for name, (_, _, store) in edges.items())]
+    return arrays.left_out(stores if hasattr(data, "node_types") else [("", data)])
+
+
+def save_dgl(graph, folder, *, features="feat", labels="label", weights="weight", times="time"):
+    """Writes a `DGLGraph` as save_pyg() writes a `Data` or `HeteroData`.
+
+    ndata      `features` and `labels`, of the shapes of x and y there; train_mask, val_mask, test_mask
+    edata      `features`, `weights`, `times`
+               Other tensors become columns of their names, but dgl.NID and dgl.EID.
+    folder     must not exist
+
+    Names of types are those of the graph; `node` and `edge` where they have none. An edge type has the name of its relation, and
+    where others have the same SOURCE.RELATION.DESTINATION.
+    Raises ValueError: a block; a name or element type that stores do not have; a name given here that no type has.
+    """
+    if graph.is_block:
+        raise ValueError("expected a graph, found a block; try: the graph that it was sampled from")
+    found = {name for key in graph.ntypes for name in graph.nodes[key].data}
+    found.update(name for key in graph.canonical_etypes for name in graph.edges[key].data)
+    given = {"features": (features, "feat"), "labels": (labels, "label"), "weights": (weights, "weight"), "times": (times, "time")}
+    for what, (name, by_default) in given.items():
+        if name != by_default and name not in found:
+            raise ValueError(f"expected {what} named {name!r}, found {', '.join(sorted(found)) or 'no tensors'}")
+    arrays = _Arrays(_Names(features, labels, features, weights, times))
+    arrays.write(folder, _graph_of(_DglGraph(graph), arrays))
+
+
+class _DglGraph:
+    """A DGLGraph as a HeteroData."""
+
+    def __init__(self, graph):
+        self.node_types = [_named(key) for key in graph.ntypes]
+        self.edge_types = [tuple(map(_named, key)) for key in graph.canonical_etypes]
+        of_nodes = [_DglStore(graph.nodes[key].data, num_nodes=graph.num_nodes(key)) for key in graph.ntypes]
+        of_edges = [_DglStore(graph.edges[key].data, edge_index=_ends(graph, key)) for key in graph.canonical_etypes]
+        self._stores = dict(zip((*self.node_types, *self.edge_types), (*of_nodes, *of_edges)))
+
+    def __getitem__(self, key):
+        return self._stores[key]
+
+
+def _named(name):
+    return {"_N": "node", "_E": "edge"}.get(name, name)
+
+
+def _ends(graph, key):
+    return numpy.stack([_array(of_end) for of_end in graph.edges(etype=key, order="eid")])
+
+
+class _DglStore(dict):
+    def __init__(self, data, **structure):
+        super().__init__({name: data[name] for name in data if name != "_ID"})  # dgl.NID, dgl.EID
+        for name in structure:
+            if name in self:
+                raise ValueError(f"expected another name than {name!r} of a tensor, which the graph's structure has")
+        self.update(structure)
+
+    @property
+    def num_nodes(self):
+        return self["num_nodes"]
+
+    def is_node_attr(self, key):
+        return key != "num_nodes"
+
+    def is_edge_attr(self, _):
+        return True
+
+
+def _graph_of(data, arrays):
+    """What arrays.json says."""
     nodes, edges = _types_of(data)
     for name in (*nodes, *edges):
         _check_name(name, name)
-    arrays = _Arrays()
     graph = {"node_types": {}, "edge_types": {}, "splits": {}, "links": {}}
     for name, store in nodes.items():
         graph["node_types"][name] = _node_type(arrays, name, store, graph["splits"])
     for name, (source, destination, store) in edges.items():
         graph["edge_types"][name] = {"source": source, "destination": destination, **_edge_type(arrays, name, store)}
-    for role, of_role in {"train": data, "val": val, "test": test}.items():
-        for name, (_, _, store) in _types_of(of_role)[1].items() if of_role is not None else ():
-            _add_links(arrays, name, role, store, graph["links"], drawn_pairs)
-    os.makedirs(folder)
-    arrays.write(folder)
-    with open(os.path.join(folder, "arrays.json"), "w") as out:
-        json.dump(graph, out, indent=2)
-        out.write("\n")
-    stores = [*nodes.items(), *((name, store) for name, (_, _, store) in edges.items())]
-    return arrays.left_out(stores if hasattr(data, "node_types") else [("", data)])
+    return graph
 
 
 def _types_of(data):
@@ -75,13 +156,14 @@ def _types_of(data):
 
 def _check_name(name, place):
     if not re.fullmatch(r"(?!\.)[A-Za-z0-9_.-]{1,100}", name):
-        raise ValueError(f"save_pyg: {place}: expected a name of 1 to 100 of a-z A-Z 0-9 _ - . (no '.' first), found {name!r}")
+        raise ValueError(f"{place}: expected a name of 1 to 100 of a-z A-Z 0-9 _ - . (no '.' first), found {name!r}")
 
 
 class _Arrays:
     """Arrays by file name, and the attributes that they were made from."""
 
-    def __init__(self):
+    def __init__(self, names):
+        self.names = names
         self._files = {}
         self._taken = set()
 
@@ -96,31 +178,35 @@ class _Arrays:
     def take(self, store, belongs):
         """The names and values in a store that belong to its nodes or edges."""
         for key in list(store.keys()):
-            if belongs(key) and key not in _LINKS and not _is_text(store[key]):
+            if belongs(key) and key not in self.names.links and not _is_text(store[key]):
                 self._taken.add((id(store), key))
                 yield key, store[key]
 
-    def write(self, folder):
+    def write(self, folder, graph):
+        os.makedirs(folder)
         for name, array in self._files.items():
             numpy.save(os.path.join(folder, name + ".npy"), array)
+        with open(os.path.join(folder, "arrays.json"), "w") as out:
+            json.dump(graph, out, indent=2)
+            out.write("\n")
 
     def left_out(self, stores):
         return [
             f"{name}.{key}".lstrip(".")
             for name, store in stores
             for key in store.keys()
-            if (id(store), key) not in self._taken and key not in (*_LINKS, "num_nodes")
+            if (id(store), key) not in self._taken and key not in (*self.names.links, "num_nodes")
         ]
 
 
 def _node_type(arrays, name, store, splits):
     if store.num_nodes is None:
-        raise ValueError(f"save_pyg: {name}: expected num_nodes, or a tensor with a row per node, found neither")
+        raise ValueError(f"{name}: expected num_nodes, or a tensor with a row per node, found neither")
     found = {"count": int(store.num_nodes), "columns": {}}
-    for key, value in arrays.take(store, lambda key: key == "x" or store.is_node_attr(key)):  # x may be sparse
-        if key == "x":
+    for key, value in arrays.take(store, lambda key: key == arrays.names.features or store.is_node_attr(key)):  # features may be sparse
+        if key == arrays.names.features:
             found["features"] = _features(arrays, name, value)
-        elif key == "y":
+        elif key == arrays.names.labels:
             found["labels"] = _labels(arrays, name, value)
         elif key in _ROLES:
             _add_masks(arrays, name, _ROLES[key], _array(value), splits)
@@ -131,15 +217,17 @@ def _node_type(arrays, name, store, splits):
 
 def _edge_type(arrays, name, store):
     if "edge_index" not in store:
-        raise ValueError(f"save_pyg: {name}: expected edge_index, found none; try: the data before ToSparseTensor")
+        raise ValueError(f"{name}: expected edge_index, found none; try: the data before ToSparseTensor")
     found = {"columns": {}}
+    names = arrays.names
+    values_of = {names.weights: "weights", names.times: "times"}
     for key, value in arrays.take(store, store.is_edge_attr):
         if key == "edge_index":
             found["edges"] = arrays.add(_array(value), name, "edges")
-        elif key == "edge_attr":
+        elif key == names.edge_features:
             found["features"] = arrays.add(_floats(value), name, "features")
-        elif key in _OF_EDGES:
-            found[_OF_EDGES[key]] = arrays.add(_array(value).reshape(-1), name, _OF_EDGES[key])
+        elif key in values_of:
+            found[values_of[key]] = arrays.add(_array(value).reshape(-1), name, values_of[key])
         else:
             found["columns"][key] = _column(arrays, name, key, value)
     return found
@@ -153,7 +241,7 @@ def _add_links(arrays, name, role, store, links, drawn_pairs):
     binary = numpy.all((labels == 0) | (labels == 1))
     if drawn_pairs is None and not binary and not numpy.all(labels):
         raise ValueError(
-            f"save_pyg: {name}.edge_label: expected drawn_pairs=True or False to say whether pairs of {role} with label 0 are drawn ones, "
+            f"{name}.edge_label: expected drawn_pairs=True or False to say whether pairs of {role} with label 0 are drawn ones, "
             f"found {numpy.count_nonzero(labels == 0)} of them beside other labels than 1"
         )
     drawn = (labels == 0) & (drawn_pairs is not False)
@@ -231,5 +319,5 @@ def _column(arrays, name, key, value):
     array = _array(value)
     array = array.astype(_WIDER.get(array.dtype.name, array.dtype), copy=False)
     if array.dtype.name not in _KEPT:
-        raise ValueError(f"save_pyg: {name}.{key}: expected elements of {', '.join((*_KEPT, *_WIDER))}, found {array.dtype.name}")
+        raise ValueError(f"{name}.{key}: expected elements of {', '.join((*_KEPT, *_WIDER))}, found {array.dtype.name}")
     return arrays.add(array, name, key)
