@@ -145,6 +145,7 @@ Status add_scoring(ClusterPlan& plan, const PartitionedStore& store, const std::
   auto& scoring = plan.scoring[role];
   scoring.rows = links.size();
   scoring.all = job.eval.rank_all;
+  scoring.ends = job.eval.ends;
   if (job.task.knowledge()) {
     scoring.kind = LinkScoring::Kind::counts;
     return ok_status();
@@ -199,6 +200,7 @@ std::shared_ptr<const RankingPlan> ranking_plan(const ClusterPlan& plan) {
   auto ranking = std::make_shared<RankingPlan>();
   const bool triples = plan.job.task.knowledge();
   ranking->of_triples = triples;
+  ranking->ends = plan.job.eval.ends;
   ranking->score = triples ? plan.job.task.completes.score : link_product;
   ranking->relations = plan.job.model.decoder.relations;
   for (const auto& [role, links] : plan.links) {

@@ -19,6 +19,7 @@
 #include "runtime/partition/halo.hpp"
 #include "runtime/partition/method_options.hpp"
 #include "runtime/partition/relabel.hpp"
+#include "runtime/sample/knowledge/replaced_end.hpp"
 #include "runtime/sample/links/link_options.hpp"
 #include "runtime/sample/mini_batch.hpp"
 #include "runtime/sample/stretch.hpp"
@@ -291,9 +292,10 @@ struct EvalJob {
   /// By role, as DatasetJob::path: one file, or one for each edge type of the links.
   std::map<std::string, std::vector<std::filesystem::path>> negative_files;
   std::map<std::string, std::vector<std::filesystem::path>> candidate_files;  ///< The same
-  bool rank_all = false;          ///< links are ranked among all nodes of their ends' types
-  std::uint64_t max_batches = 0;  ///< of all ranks, per sampled evaluation; 0: all
-  bool predictions = true;        ///< the outputs of the test seeds are written at the end
+  bool rank_all = false;               ///< links are ranked among all nodes of their ends' types
+  RankedEnds ends = RankedEnds::both;  ///< of links or triples that are ranked among all nodes
+  std::uint64_t max_batches = 0;       ///< of all ranks, per sampled evaluation; 0: all
+  bool predictions = true;             ///< the outputs of the test seeds are written at the end
 
   /// \param epoch from 0
   bool due(std::uint32_t epoch, std::uint32_t epochs) const {

@@ -49,9 +49,20 @@ void add_ranks(std::vector<SchemaRow>& rows) {
        choice_rule({"given", "all"}),
        value("\"given\""),
        "`link`: what each link is ranked among: its drawn ones or candidates, or all nodes of "
-       "the type of each of its ends but those that make another known link",
+       "the type of each of its ends (`eval.ends`) but those that make another known link",
        {},
        [](const Json& v, Job& job) { job.eval.rank_all = v == "all"; }});
+  rows.push_back({"/eval/ends",
+                  choice_rule({"both", "source", "destination"}),
+                  value("\"both\""),
+                  "ends of links or triples that are ranked among all nodes; of triples heads are "
+                  "sources, tails destinations",
+                  {},
+                  [](const Json& v, Job& job) {
+                    job.eval.ends = v == "source"        ? RankedEnds::source
+                                    : v == "destination" ? RankedEnds::destination
+                                                         : RankedEnds::both;
+                  }});
 }
 
 void add_files(std::vector<SchemaRow>& rows) {

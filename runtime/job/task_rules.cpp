@@ -115,11 +115,19 @@ void check_ranks_of_all(const Job& job, ProblemList& problems) {
 void check_ranked_types(const Job& job, const GraphInfo& graph, const SplitInfo& split,
                         ProblemList& problems) {
   std::set<NodeTypeId> ends;
+  std::set<NodeTypeId> ranked;
   for (const auto& [role, links] : split.links) {
     for (const EdgeTypeId edge_type : edge_types_of(links)) {
       const auto& type = graph.edge_types[raw(edge_type)];
-      if (!links.pairs_of && links.count > 0) {
-        ends.insert({type.source, type.destination});
+      if (links.pairs_of || links.count == 0) {
+        continue;
+      }
+      ends.insert({type.source, type.destination});
+      if (is_ranked(job.eval.ends, ReplacedEnd::head)) {
+        ranked.insert(type.source);
+      }
+      if (is_ranked(job.eval.ends, ReplacedEnd::tail)) {
+        ranked.insert(type.destination);
       }
     }
   }
@@ -128,7 +136,7 @@ void check_ranked_types(const Job& job, const GraphInfo& graph, const SplitInfo&
     if (problems.has("/eval/ranks")) {
       return;
     }
-    if (type.count > most_ranked_nodes) {
+    if (ranked.contains(end) && type.count > most_ranked_nodes) {
       problems.add({"/eval/ranks", "\"given\" with more than 2^24 nodes of a type",
                     fmt::format("\"all\" of {}, which is not built yet", type.count), ""});
     } else if (job.model.layers == 0 && type.features) {

@@ -77,6 +77,7 @@ std::vector<KeyUse> uses_of_keys(const Job& job) {
       {"/eval/negatives/strict", "eval.negatives.kind binary, triplet", scores_links},
       {"/train/patience", "eval.every above 0", job.eval.every > 0},
       {"/eval/max_batches", "eval.mode sampled", job.scores_batches()},
+      {"/eval/ends", "eval.ranks all, task.kind knowledge", job.eval.rank_all || task.knowledge()},
   };
   uses.insert(uses.end(), others.begin(), others.end());
   return uses;

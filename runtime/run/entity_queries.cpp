@@ -29,9 +29,10 @@ Matrix with_counts(ConstMatrix outputs, std::size_t kept, ConstMatrix counts) {
 EntityQueries::EntityQueries(const RankingPlan& plan, const PartitionBook& book,
                              const SampledBatch& sampled, ConstMatrix outputs, ComparedRows rows)
     : rows_(std::move(rows)), counts_(Matrix::zeros(outputs.rows, rank_cols)) {
-  if (outputs.rows > 0) {
-    add_side(plan, book, sampled, outputs, ReplacedEnd::tail);
-    add_side(plan, book, sampled, outputs, ReplacedEnd::head);
+  for (const auto end : {ReplacedEnd::tail, ReplacedEnd::head}) {
+    if (outputs.rows > 0 && is_ranked(plan.ends, end)) {
+      add_side(plan, book, sampled, outputs, end);
+    }
   }
   missing_ = questions_.size();
 }

@@ -9,6 +9,7 @@
 #include "runtime/nn/knowledge/triple_score.hpp"
 #include "runtime/partition/partition_book.hpp"
 #include "runtime/run/task/link_queries.hpp"
+#include "runtime/sample/knowledge/replaced_end.hpp"
 #include "runtime/sample/mini_batch.hpp"
 
 #include <algorithm>
@@ -26,6 +27,7 @@ struct RankingPlan {
   /// Edge types of links, where these are of several: their numbers are relations of `known`.
   std::vector<EdgeTypeId> relations = {};
   bool of_triples = false;  ///< Relations of `known` are the links' labels
+  RankedEnds ends = RankedEnds::both;
 
   std::uint32_t relation_of(EdgeTypeId links) const {
     const auto found = std::ranges::find(relations, links);
@@ -40,7 +42,8 @@ struct ComparedRows {
   LinkWeights weights = {};  ///< of a perceptron, which needs `cols`
 };
 
-/// Columns of EntityQueries::take(): above and level with the tail, then with the head.
+/// Columns of EntityQueries::take(): above and level with the tail, then with the head; zeros of an end that is not
+/// ranked.
 inline constexpr std::size_t rank_cols = 4;
 /// Counts are float32 in these columns, whole numbers up to here.
 inline constexpr std::uint64_t most_ranked_entities = std::uint64_t{1} << 24;
@@ -63,7 +66,7 @@ class EntityQueries {
   EntityQueries(const RankingPlan& plan, const PartitionBook& book, const SampledBatch& sampled,
                 ConstMatrix outputs, ComparedRows rows = {});
 
-  /// Of both sides, one for each part that has entities.
+  /// Of each end that is ranked, one for each part that has entities.
   const std::vector<Question>& questions() const { return questions_; }
   /// \errors data_corruption: another number of counts
   Status answer(std::size_t question, const EntityCounts& counts);

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::array<std::uint64_t, 4> hit_ranks{1, 3, 10, 50};
 
-/// Scores of true links, of the candidates that each is ranked among, and of links that all are told
+/// Scores of true links, of the candidates that each is ranked among, and of links that all are kept
 /// from.
 struct RankedLinks {
   std::vector<float> links;
@@ -77,19 +77,21 @@ void add_ranks(Scores& scores, const std::optional<nn::RankingScores>& ranks) {
   }
 }
 
-/// Tails of all triples, then heads. \param from  column where counts begin
-Scores score_counts(ConstMatrix outputs, std::span<const std::int64_t> seen, std::size_t from = 0) {
+/// Tails of all triples, then heads, where these are ranked. \param from  column where counts begin
+Scores score_counts(RankedEnds ends, ConstMatrix outputs, std::span<const std::int64_t> seen,
+                    std::size_t from = 0) {
   std::vector<nn::AboveAndLevel> counts;
   Scores scores;
-  for (const std::size_t first : {std::size_t{0}, std::size_t{2}}) {
-    for (std::size_t i = 0; i < outputs.rows; ++i) {
+  for (const auto end : {ReplacedEnd::tail, ReplacedEnd::head}) {
+    const std::size_t first = end == ReplacedEnd::tail ? 0 : 2;
+    for (std::size_t i = 0; i < outputs.rows && is_ranked(ends, end); ++i) {
       if (seen[i] >= 0) {
         const auto row = outputs.row(i).subspan(from + first, 2);
         counts.push_back({static_cast<std::uint64_t>(row[0]), static_cast<std::uint64_t>(row[1])});
       }
     }
   }
-  scores.labelled = counts.size() / 2;
+  scores.labelled = ends == RankedEnds::both ? counts.size() / 2 : counts.size();
   add_ranks(scores, nn::scores_of_counts(counts, hit_ranks));
   return scores;
 }
@@ -118,14 +120,14 @@ Scores score_ranked(const RankedLinks& ranked, bool among_others) {
 }
 
 /// The last columns count all nodes.
-Scores score_among_all(ConstMatrix outputs, std::span<const std::int64_t> seen) {
-  const auto told = outputs.cols - rank_cols;
-  Matrix scored(outputs.rows, told);
+Scores score_among_all(RankedEnds ends, ConstMatrix outputs, std::span<const std::int64_t> seen) {
+  const auto kept = outputs.cols - rank_cols;
+  Matrix scored(outputs.rows, kept);
   for (std::size_t i = 0; i < outputs.rows; ++i) {
-    std::ranges::copy(outputs.row(i).first(told), scored.view().row(i).begin());
+    std::ranges::copy(outputs.row(i).first(kept), scored.view().row(i).begin());
   }
   auto scores = score_ranked(drawn_links(std::as_const(scored).view(), seen), false);
-  const auto ranks = score_counts(outputs, seen, told);
+  const auto ranks = score_counts(ends, outputs, seen, kept);
   scores.more.insert(scores.more.end(), ranks.more.begin(), ranks.more.end());
   return scores;
 }
@@ -148,7 +150,7 @@ Scores score_groups(const LinkScoring& how, ConstMatrix outputs,
   for (const auto& group : how.groups) {
     const auto rows = outputs.slice(group.first, group.count);
     const auto of_rows = seen.subspan(group.first, group.count);
-    const auto scores = how.all ? score_among_all(rows, of_rows)
+    const auto scores = how.all ? score_among_all(how.ends, rows, of_rows)
                                 : score_ranked(group.given ? given_links(*group.given, rows)
                                                            : drawn_links(rows, of_rows),
                                                true);
@@ -271,13 +273,13 @@ Scores score_links(const LinkScoring& how, ConstMatrix outputs,
   }
   if (how.kind == LinkScoring::Kind::ranked) {
     if (how.all) {
-      return score_among_all(outputs, seen);
+      return score_among_all(how.ends, outputs, seen);
     }
     return score_ranked(how.given ? given_links(*how.given, outputs) : drawn_links(outputs, seen),
                         true);
   }
   if (how.kind == LinkScoring::Kind::counts) {
-    return score_counts(outputs, seen);
+    return score_counts(how.ends, outputs, seen);
   }
   if (how.kind == LinkScoring::Kind::numbers) {
     std::vector<float> numbers(how.labels.begin(), how.labels.end());

@@ -3,6 +3,7 @@
 /// Scores of one role, from what a task makes of each of its seeds.
 #include "runtime/base/matrix.hpp"
 #include "runtime/run/run_record.hpp"
+#include "runtime/sample/knowledge/replaced_end.hpp"
 
 #include <cstdint>
 #include <optional>
@@ -38,7 +39,8 @@ struct LinkScoring {
   Kind kind = Kind::ranked;
   bool all =
       false;  ///< of `ranked`: outputs end with counts of all nodes, which links are ranked among
-  std::uint64_t rows = 0;  ///< positions that there are outputs of
+  RankedEnds ends = RankedEnds::both;  ///< of `counts` and `all`
+  std::uint64_t rows = 0;              ///< positions that there are outputs of
   /// Of `ranked`; none: outputs are of drawn links too. Of groups each has its own.
   std::optional<GivenPairs> given = {};
   /// Of `ranked`: links of one edge type, with its name, where there are several.

@@ -95,6 +95,22 @@ class KnowledgeRun : public ::testing::Test {
   testing::ScratchFolder scratch_;
 };
 
+TEST_F(KnowledgeRun, RanksOfOneEndAreThoseAmongBoth) {
+  ASSERT_OK_AND_ASSIGN(const auto both, run({"partition.parts=2"}));
+  ASSERT_OK_AND_ASSIGN(const auto tails, run({"eval.ends=destination", "partition.parts=2"}));
+  ASSERT_OK_AND_ASSIGN(const auto heads, run({"eval.ends=source", "cluster.hosts=1"}));
+
+  EXPECT_EQ(to_string(*tails.batches), to_string(*both.batches));
+  EXPECT_EQ(tails.parameters, both.parameters);
+  EXPECT_NE(to_string(tails.outputs), to_string(both.outputs)) << "counts of one end";
+  for (const char* score : {"mrr", "mr", "hits@10"}) {
+    EXPECT_NEAR((*tails.valid->by_name(score) + *heads.valid->by_name(score)) / 2,
+                *both.valid->by_name(score), 1e-9)
+        << score;
+    EXPECT_NE(*tails.valid->by_name(score), *heads.valid->by_name(score)) << score;
+  }
+}
+
 /// A program of a user's own gets the triples and candidates of the built-in trainer.
 TEST_F(KnowledgeRun, OfAProgramHasTheSameBatches) {
   const Settings way{"cluster.hosts=2", "partition.parts=3"};

@@ -106,7 +106,8 @@ double product(std::span<const float> u, std::span<const float> v) {
 }
 
 /// Mean of 1 / rank, counted one by one.
-double slow_mrr(ConstMatrix rows, const TestLinks& links, const LinkScore& score_of) {
+double slow_mrr(ConstMatrix rows, const TestLinks& links, const LinkScore& score_of,
+                const std::vector<ReplacedEnd>& ends = {ReplacedEnd::tail, ReplacedEnd::head}) {
   const auto score = [&](std::int64_t u, std::int64_t v) {
     return score_of(rows.row(static_cast<std::size_t>(u)), rows.row(static_cast<std::size_t>(v)));
   };
@@ -114,7 +115,8 @@ double slow_mrr(ConstMatrix rows, const TestLinks& links, const LinkScore& score
   double count = 0;
   for (const auto& [u, v] : links.test) {
     const double own = score(u, v);
-    for (const bool of_source : {false, true}) {
+    for (const auto end : ends) {
+      const bool of_source = end == ReplacedEnd::head;
       double rank = 1;
       for (std::int64_t other = 0; other < 2708; ++other) {
         const auto a = of_source ? other : u;
@@ -139,6 +141,22 @@ TEST_F(LinkRanksOfRuns, AreThoseOfTheRowsThemselves) {
               slow_mrr(result.only_outputs()->view(), test_links(), product), 1e-3);
   EXPECT_EQ(result.record.test->labelled, 120U);
   EXPECT_TRUE(result.record.test->auc) << "of drawn ones, as without ranks among all";
+}
+
+TEST_F(LinkRanksOfRuns, OfOneEndAreThoseOfTheRowsThemselves) {
+  for (const auto& [name, end] :
+       {std::pair("source", ReplacedEnd::head), std::pair("destination", ReplacedEnd::tail)}) {
+    SCOPED_TRACE(name);
+    const Settings way{"task.kind=unsupervised", "cluster.hosts=2",
+                       std::string("eval.ends=") + name};
+    ASSERT_OK_AND_ASSIGN(const auto result, run(and_more(way, {"partition.parts=3"})));
+    ASSERT_TRUE(result.only_outputs() && result.record.test);
+    EXPECT_NEAR(*result.record.test->by_name("mrr"),
+                slow_mrr(result.only_outputs()->view(), test_links(), product, {end}), 1e-3);
+    EXPECT_EQ(result.record.test->labelled, 120U);
+    ASSERT_OK_AND_ASSIGN(const auto spread, run(and_more(way, {"partition.parts=2"})));
+    expect_same_ranks(spread.record, result.record);
+  }
 }
 
 /// A perceptron of 8 hidden columns, whose parameters are the last of the best epoch's.
@@ -278,6 +296,18 @@ class RanksOfTwoLearnedTypes : public ::testing::Test {
   testing::ScratchFolder scratch_;
   Settings files_;
 };
+
+/// Only those of items, which are fewer than users, can be this low in a graph of random links.
+TEST_F(RanksOfTwoLearnedTypes, OfDestinationsAreAmongTheirType) {
+  ASSERT_OK_AND_ASSIGN(const auto both, run({}));
+  ASSERT_OK_AND_ASSIGN(const auto of_items, run({"eval.ends=destination"}));
+  ASSERT_OK_AND_ASSIGN(const auto of_users, run({"eval.ends=source"}));
+  EXPECT_EQ(of_items.parameters, both.parameters);
+  EXPECT_EQ(of_items.test->labelled, both.test->labelled);
+  EXPECT_LE(*of_items.test->by_name("mr"), items);
+  EXPECT_NEAR((*of_items.test->by_name("mr") + *of_users.test->by_name("mr")) / 2,
+              *both.test->by_name("mr"), 1e-9);
+}
 
 TEST_F(RanksOfTwoLearnedTypes, AreTheSameInAllLayouts) {
   ASSERT_OK_AND_ASSIGN(const auto one, run({"cluster.trainers_per_host=2"}));

@@ -184,6 +184,7 @@ void draw_links(Drawn& drawn, const FilesOfJobs& files) {
   switch (drawn.below(4)) {
     case 0:
       drawn.add({"eval.ranks=all"});
+      drawn.maybe(2, "eval.ends", {"source", "destination"});
       break;
     case 1:
       drawn.add(files.candidates);

@@ -7,4 +7,12 @@ namespace troupe {
 
 enum class ReplacedEnd : std::uint8_t { tail, head };
 
+/// Ends of links, or of triples, that are ranked among all nodes: heads are sources, tails destinations.
+enum class RankedEnds : std::uint8_t { both, source, destination };
+
+constexpr bool is_ranked(RankedEnds ends, ReplacedEnd end) {
+  return ends == RankedEnds::both ||
+         (end == ReplacedEnd::tail ? ends == RankedEnds::destination : ends == RankedEnds::source);
+}
+
 }  // namespace troupe

@@ -6,6 +6,7 @@
 
 #include <array>
 #include <atomic>
+#include <cerrno>
 #include <csignal>
 #include <cstdlib>
 #include <fcntl.h>
@@ -115,6 +116,16 @@ TEST_F(Files, AFileThatCannotBeWrittenWholeIsRemoved) {
   std::signal(SIGXFSZ, before);
   EXPECT_ERROR(written, Errc::failed_precondition, "a: cannot write");
   EXPECT_EQ(entries(), 0U);
+}
+
+TEST_F(Files, AFullDiskHasAWayOut) {
+  for (const int number : {ENOSPC, EDQUOT}) {
+    EXPECT_NE(
+        std::string(file_error("a/b", "cannot write", number).what()).find("; try: make space"),
+        std::string::npos);
+  }
+  EXPECT_EQ(std::string(file_error("a/b", "cannot write", EACCES).what()),
+            "a/b: cannot write: Permission denied");
 }
 
 TEST_F(Files, TheirModeFollowsTheMask) {

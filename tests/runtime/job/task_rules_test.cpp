@@ -293,6 +293,10 @@ TEST(TaskKeys, LinksAreRankedAmongAllNodesWhereTheirRowsAre) {
   const auto all = read_task(link_keys({"eval.ranks=all", "eval.metric=mrr"}));
   EXPECT_EQ(to_string(all.problems), "");
   EXPECT_EQ(score_cols(all.job), 1 + 1 + 4U) << "a score, one drawn, and counts";
+  EXPECT_EQ(all.job.eval.ends, RankedEnds::both);
+  const auto one = read_task(link_keys({"eval.ranks=all", "eval.ends=destination"}));
+  EXPECT_EQ(one.job.eval.ends, RankedEnds::destination);
+  EXPECT_CONTAINS(task_problems(link_keys({"eval.ranks=all", "eval.ends=tail"})), "/eval/ends");
   EXPECT_CONTAINS(task_problems(link_keys({"eval.ranks=all", "eval.negatives.test=false.npy"})),
                   "/eval/ranks: expected \"given\" with files of links to evaluate");
 }

@@ -72,6 +72,7 @@ const std::vector<Use> uses = {
      {"task.kind=link"}},
     {"train.patience=3", {"eval.every=0"}, {"eval.every=2"}},
     {"eval.max_batches=3", {}, {"eval.mode=sampled"}},
+    {"eval.ends=source", {"task.kind=link"}, {"task.kind=link", "eval.ranks=all"}},
 };
 
 std::string pointer_of(const std::string& override_text) {

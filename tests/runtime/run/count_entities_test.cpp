@@ -253,6 +253,35 @@ TEST_F(RanksOfABatch, AreSumsOverAllParts) {
   EXPECT_EQ(ranks[0].view().row(0)[0], above);
 }
 
+TEST_F(RanksOfABatch, OfOneEndAskForNoOther) {
+  InlineExecutor executor;
+  const PartitionBook whole(PartRanges{.first_node = {{0, 11}}});
+  const auto ranks_of = [&](RankedEnds ends) {
+    plan_.ends = ends;
+    EntityQueries queries(plan_, whole, sampled_, outputs_.view());
+    EXPECT_EQ(queries.questions().size(), ends == RankedEnds::both ? 2U : 1U);
+    for (std::size_t q = 0; q < queries.questions().size(); ++q) {
+      auto counts = count_entities(executor, queries.questions()[q].request, entities_.view());
+      EXPECT_OK(counts);
+      EXPECT_OK(queries.answer(q, *counts));
+    }
+    EXPECT_TRUE(queries.done());
+    return queries.take();
+  };
+
+  const auto both = ranks_of(RankedEnds::both);
+  const auto tails = ranks_of(RankedEnds::destination);
+  const auto heads = ranks_of(RankedEnds::source);
+
+  for (std::size_t i = 0; i < 4; ++i) {
+    const auto row = both.view().row(i);
+    const std::vector<float> of_tail{row[0], row[1], 0, 0};
+    const std::vector<float> of_head{0, 0, row[2], row[3]};
+    EXPECT_TRUE(std::ranges::equal(tails.view().row(i), of_tail)) << i;
+    EXPECT_TRUE(std::ranges::equal(heads.view().row(i), of_head)) << i;
+  }
+}
+
 TEST_F(RanksOfABatch, AnswersOfOtherSizesAreRefused) {
   const PartitionBook whole(PartRanges{.first_node = {{0, 11}}});
   EntityQueries queries(plan_, whole, sampled_, outputs_.view());

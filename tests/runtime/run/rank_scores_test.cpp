@@ -26,6 +26,15 @@ TEST(CountScores, AreOverTailsAndHeadsOfTheTriplesSeen) {
   const auto some = score_links(how, counts.view(), std::vector<std::int64_t>{0, -1, -1});
   EXPECT_EQ(some.labelled, 1U);
   EXPECT_DOUBLE_EQ(*some.by_name("mrr"), 0.75);
+  const auto of_tails =
+      score_links({.kind = LinkScoring::Kind::counts, .ends = RankedEnds::destination, .rows = 3},
+                  counts.view(), std::vector<std::int64_t>(3));
+  EXPECT_EQ(of_tails.labelled, 3U);
+  EXPECT_DOUBLE_EQ(*of_tails.by_name("mr"), (1 + 10 + 7) / 3.0);
+  const auto of_heads =
+      score_links({.kind = LinkScoring::Kind::counts, .ends = RankedEnds::source, .rows = 3},
+                  counts.view(), std::vector<std::int64_t>(3));
+  EXPECT_DOUBLE_EQ(*of_heads.by_name("mr"), (2 + 1.5 + 7) / 3.0);
   const auto none = score_links(how, counts.view(), std::vector<std::int64_t>(3, -1));
   EXPECT_EQ(none.labelled, 0U);
   EXPECT_FALSE(none.by_name("mrr"));
