@@ -11,7 +11,7 @@
 namespace troupe::session_rank {
 namespace {
 
-/// Number and kind travel in one word, so that ranks that disagree can be told.
+/// Number and kind travel in one word, so that ranks that disagree are found.
 constexpr unsigned kind_bits = 3;
 constexpr std::uint64_t kind_mask = (1U << kind_bits) - 1;
 
@@ -60,7 +60,7 @@ std::uint64_t latest(const State& state) {
 void answer(Operation& operation) {
   operation.promise->deliver(Ref<Together>(operation.result));
   operation.promise.reset();
-  operation.told = true;
+  operation.handed = true;
 }
 
 /// Checks that a rank is in the same collective as this one, and in the same epoch.
@@ -230,7 +230,7 @@ void contribute(Self* self, const Contribute& request) {
     return promise.deliver(to_caf(Error(
         Errc::failed_precondition, fmt::format("{}: does not know its peers", rank_name(state)))));
   }
-  if (state.now && !state.now->told) {
+  if (state.now && !state.now->handed) {
     return wait_again(self, request, std::move(promise));
   }
   const auto number = latest(state) + 1;

@@ -24,7 +24,7 @@ namespace troupe::session_rank {
 /// Batches of one epoch. At most one request for the next is open.
 struct Stream {
   BatchStream<Ref<ReadyBatch>> batches;
-  std::uint64_t number = 0;  ///< of the epoch, so that late answers can be told
+  std::uint64_t number = 0;  ///< of the epoch, by which late answers are known
   bool taken = false;        ///< the step's batch was handed out
   std::optional<caf::response_promise> next;
   std::optional<Error> error;
@@ -40,8 +40,8 @@ struct Operation {
   std::span<float> vector = {};  ///< On the device
   Together result = {};
   std::chrono::steady_clock::time_point deadline = {};
-  bool done = false;  ///< all sums are here
-  bool told = false;  ///< and were handed to the rank's thread
+  bool done = false;    ///< all sums are here
+  bool handed = false;  ///< to the rank's thread
 };
 
 struct WaitingTake {

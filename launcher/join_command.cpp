@@ -9,11 +9,14 @@
 #include "runtime/net/tcp_address.hpp"
 
 #include <charconv>
+#include <cstdio>
 #include <cstdlib>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <optional>
+#include <string>
 #include <string_view>
+#include <vector>
 
 namespace troupe {
 namespace {
@@ -111,6 +114,22 @@ void set_environment_of_host(const Job& job, const ProcessArguments& process) {
   }
 }
 
+/// Settings that a host takes from the run, whatever is given here.
+void name_settings_of_the_run(const std::vector<std::string>& overrides) {
+  std::vector<std::string> keys;
+  for (const auto& text : overrides) {
+    if (!text.starts_with("cluster.")) {
+      keys.push_back(text.substr(0, text.find('=')));
+    }
+  }
+  if (!keys.empty()) {
+    std::fprintf(stderr,
+                 "troupe: a host takes the settings of the run; not used here: %s; try: give them "
+                 "to troupe run\n",
+                 fmt::format("{}", fmt::join(keys, ", ")).c_str());
+  }
+}
+
 }  // namespace
 
 ExitCode join_command(const JoinArguments& arguments) {
@@ -122,6 +141,7 @@ ExitCode join_command(const JoinArguments& arguments) {
   if (!process) {
     return print_error(process.error(), ExitCode::usage);
   }
+  name_settings_of_the_run(arguments.job.overrides);
   unblock_stop_signals();
   auto given = apply_for_place(*process);
   if (!given) {

@@ -76,6 +76,9 @@ Error file_error(const fs::path& path, std::string_view what, int error_number) 
         "try: fetch the data that the link stands for",
         fs::read_symlink(path, ignored).string());
   }
+  if (error_number == ENOSPC || error_number == EDQUOT) {
+    text += "; try: make space on its disk, or name a folder on another one";
+  }
   return Error(code, text);
 }
 

@@ -117,7 +117,7 @@ TEST_F(HardPlaces, AFullDiskForCheckpointsIsToldAndTheRunGoesOn) {
 
   expect_digests(run, testing::undisturbed_digests(12));
   EXPECT_TRUE(run.find("checkpoint of step 10 not written")) << run.text();
-  EXPECT_TRUE(run.find("No space left on device")) << run.text();
+  EXPECT_TRUE(run.find("No space left on device; try: make space on its disk")) << run.text();
 }
 
 TEST_F(HardPlaces, AClockThatJumpsChangesNothing) {
