@@ -108,6 +108,17 @@ void check_model_types(const Job& job, const GraphInfo& graph, NodeTypeId seeds,
     problems.add({"/model/kind", heterogeneous_kinds() + " for " + types,
                   fmt::format("\"{}\", which is not built yet for it", job.model.kind), ""});
   }
+  if (has_types(graph) && kind != nullptr && kind->heterogeneous) {
+    const auto refuse = [&](const char* key, bool value, const char* hint) {
+      if (value && reads_option(*kind, key)) {
+        problems.add({fmt::format("/model/{}", key),
+                      fmt::format("false with kind \"{}\" on {}", kind->name, types), "true",
+                      hint});
+      }
+    };
+    refuse("loops", job.model.loops, "along an edge type a node has no loop");
+    refuse("share_weights", job.model.share_weights, "");
+  }
   const auto layers = nn::layer_types(model_types(job, graph, seeds), job.model.layers);
   if (layers && job.model.bases > 0 && !job.model.linear_input) {
     check_equal_columns(model_types(job, graph, seeds), layers->front(), problems);

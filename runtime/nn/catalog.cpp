@@ -58,6 +58,7 @@ constexpr std::array kinds = {
               }},
     ModelKind{.name = "gatv2",
               .help = "graph attention with dynamic scores (Brody et al., 2022)",
+              .heterogeneous = true,
               .options = gatv2_options,
               .make = [](const ModelOptions& options) -> std::unique_ptr<const Conv> {
                 return std::make_unique<Gatv2Conv>(gat(options), options.share_weights);
@@ -269,6 +270,14 @@ Result<std::unique_ptr<Network>> make_network(const ModelOptions& options, const
                              readers_of(kinds, "edge_weights", "\""), kind.name));
   }
   const bool adds_loops = reads_option(kind, "loops") && options.loops;
+  const bool shares = reads_option(kind, "share_weights") && options.share_weights;
+  if (types.heterogeneous() && (adds_loops || shares)) {
+    return Error(Errc::unimplemented,
+                 fmt::format("model {}: expected false with \"{}\" on a graph of {} node types and "
+                             "{} edge types, got true",
+                             adds_loops ? "loops" : "share_weights", kind.name, types.nodes.size(),
+                             types.edges.size()));
+  }
   if (options.edge_features && (adds_loops || !reads_option(kind, "edge_features"))) {
     return Error(Errc::unimplemented,
                  fmt::format("model edge_features: expected a kind among {}, with loops false, got "

@@ -235,7 +235,7 @@ TEST_P(ModelsOnDevice, HaveEqualBitsEachTime) {
 }
 
 TEST_P(ModelsOnDevice, HaveTheValuesOfTheCpuOnHeterogeneousGraphs) {
-  for (const std::string kind : {"graphsage", "rgcn", "rgcn with bases", "rgat", "hgt"}) {
+  for (const std::string kind : {"graphsage", "gatv2", "rgcn", "rgcn with bases", "rgat", "hgt"}) {
     SCOPED_TRACE(kind);
     ModelOptions options = small(kind.substr(0, kind.find(' ')));
     options.types = nn::testing::golden_types(0);
@@ -244,7 +244,8 @@ TEST_P(ModelsOnDevice, HaveTheValuesOfTheCpuOnHeterogeneousGraphs) {
     options.batch_norm = kind == "rgcn";
     options.bases = kind == "rgcn with bases" ? 2 : 0;
     options.linear_input = options.bases > 0;
-    options.heads = kind == "rgat" || kind == "hgt" ? 2 : 1;
+    options.heads = kind == "gatv2" || kind == "rgat" || kind == "hgt" ? 2 : 1;
+    options.loops = false;
     const auto network = network_of(options);
     std::vector<HeteroBatch> batches;
     batches.push_back(nn::testing::random_hetero_batch(

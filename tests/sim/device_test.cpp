@@ -217,6 +217,7 @@ TEST_F(DeviceRunHeterogeneous, BatchesOfDevicesHaveTheSameBits) {
             R"(sample.edge_data=["weights"])"},
            {"model.kind=hgt", "model.heads=2"},
            {"model.kind=rgat", "model.heads=2"},
+           {"model.kind=gatv2", "model.heads=2", "model.loops=false"},
            {"model.kind=rgcn", "model.norm=batch"}}) {
     SCOPED_TRACE(way.front());
     testing::Settings settings = {"partition.parts=1", "train.epochs=2", "cluster.hosts=1",

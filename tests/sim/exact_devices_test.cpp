@@ -179,6 +179,7 @@ TEST_F(ExactDevicesHeterogeneous, HasTheOutputsOfTheCpu) {
        std::vector<Settings>{{"partition.parts=1", "cluster.hosts=1"},
                              {"model.kind=hgt", "model.heads=2"},
                              {"model.kind=rgat", "model.heads=2", "model.input=linear"},
+                             {"model.kind=gatv2", "model.heads=2", "model.loops=false"},
                              {"model.kind=rgcn", "embedding.author.dim=4"},
                              {R"(sample.edge_data=["weights"])", "model.edge_weights=true"},
                              {R"(sample.edge_data=["features"])", "model.edge_features=true",

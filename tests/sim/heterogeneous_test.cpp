@@ -57,6 +57,7 @@ TEST_F(HeterogeneousRun, LayoutsChangeNoKindOfModel) {
   for (const Settings& model : std::vector<Settings>{
            {"model.kind=rgcn", "model.bases=2", "model.input=linear"},
            {"model.kind=rgat", "model.heads=2", "model.residual=true"},
+           {"model.kind=gatv2", "model.heads=2", "model.loops=false"},
            {"model.kind=hgt", "model.heads=2", "model.input=linear"},
            {"model.kind=graphsage", "model.norm=batch", "model.activation=leaky_relu"}}) {
     const std::string name = fmt::format("{}", fmt::join(model, " "));

@@ -63,7 +63,7 @@ void draw_sampling(Drawn& drawn, GraphOf graph, const FilesOfJobs& files) {
 
 void draw_model(Drawn& drawn, bool several) {
   const auto kind =
-      several ? drawn.one_of({"graphsage", "rgcn", "rgat", "hgt"})
+      several ? drawn.one_of({"graphsage", "gatv2", "rgcn", "rgat", "hgt"})
               : drawn.one_of({"graphsage", "gcn", "gat", "gatv2", "gin", "rgcn", "rgat", "hgt"});
   drawn.add({"model.kind=" + kind});
   drawn.set("sample.fanout", {"[5]", "[3,0]", "[-1,2]", "[10,5]", "[2,3,1]"});
@@ -78,14 +78,14 @@ void draw_model(Drawn& drawn, bool several) {
     drawn.maybe(3, "model.out_heads", {"1", "2"});
   }
   if (kind == "gat" || kind == "gatv2") {
-    drawn.maybe(3, "model.loops", {"false"});
+    drawn.maybe(several ? 1 : 3, "model.loops", {"false"});
     drawn.maybe(3, "model.concat", {"false"});
   }
   if ((kind == "gat" || kind == "gatv2" || kind == "rgat") && drawn.once_in(3)) {
     drawn.add(
         {"model.edge_features=true", "model.loops=false", R"(sample.edge_data=["features"])"});
   }
-  if (kind == "gatv2") {
+  if (kind == "gatv2" && !several) {
     drawn.maybe(3, "model.share_weights", {"true"});
   }
   if (kind == "gin") {

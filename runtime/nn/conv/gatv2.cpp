@@ -36,15 +36,16 @@ std::vector<NewParameter> Gatv2Conv::parameters(const ConvShape& shape) const {
 ConvTerms Gatv2Conv::record(const ConvCall& call) const {
   Tape& tape = call.tape;
   const LayerBlock& block = call.block;
-  const auto linear = [&](std::size_t rows, std::size_t weight) {
+  const auto linear = [&](Rows of, std::size_t rows, std::size_t weight) {
     Ending ending;
     ending.biases = {weight + 1};
-    return tape.combine({tape.own(call.source, {weight})}, rows, ending);
+    return tape.combine({tape.own(of, {weight})}, rows, ending);
   };
   const std::size_t left = call.parameter;
   const std::size_t attention = left + (shared_ ? 2 : 4);
-  const Rows source = linear(block.num_src, left);
-  const Rows destination = shared_ ? source : linear(block.num_dst, left + 2);
+  const Rows source = linear(call.source, block.num_src, left);
+  const Rows destination =
+      shared_ ? source : linear(call.destination.value_or(call.source), block.num_dst, left + 2);
   std::optional<Rows> edges;
   if (call.edge_features) {
     edges = tape.linear(*call.edge_features, tape.value(*call.edge_features).rows, attention + 2);

@@ -124,8 +124,11 @@ transformer("hgt_skip", heads=2, width=6)  # as many columns as papers have
 transformer("hgt_plain", heads=2, width=4)
 
 
-def attention_with_features(name, make, edges, order):
-    """Attention that reads features of the edges of some types, summed over the types."""
+def attention_with_features(name, make, edges, order, inputs=("paper",)):
+    """Attention that reads features of the edges of some types, summed over the types.
+
+    inputs  node types whose gradients are kept
+    """
     x = features()
     out, parameters = 0, []
     for edge, source, destination in edges:
@@ -142,7 +145,8 @@ def attention_with_features(name, make, edges, order):
     save(name + "_grad_out", grad_out)
     save(name + "_out", out.detach().numpy())
     save(name + "_gradient", flat([p.grad for p in parameters]))
-    save(name + "_grad_x_paper", x["paper"].grad.numpy())
+    for kind in inputs:
+        save(f"{name}_grad_x_{kind}", x[kind].grad.numpy())
 
 
 FEATURES = {}
@@ -164,3 +168,10 @@ attention_with_features(
                                               add_self_loops=False), EDGES,
     lambda c, with_edges: [c.lin_src.weight, c.lin_dst.weight, c.att_src, c.att_dst, c.bias] +
     ([c.lin_edge.weight, c.att_edge] if with_edges else []))
+attention_with_features(
+    "gatv2_types",
+    lambda source, destination, edge: GATv2Conv((source, destination), 3, heads=2, edge_dim=edge,
+                                                add_self_loops=False), EDGES,
+    lambda c, with_edges: [c.lin_l.weight, c.lin_l.bias, c.lin_r.weight, c.lin_r.bias, c.att, c.bias] +
+    ([c.lin_edge.weight] if with_edges else []),
+    inputs=("author", "paper", "venue"))

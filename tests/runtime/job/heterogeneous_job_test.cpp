@@ -127,11 +127,24 @@ TEST(HeterogeneousFanout, RefusesWhatIsNoListOrOfAnotherLength) {
 TEST(CheckTypes, RefusesModelsThatAreNotBuilt) {
   Job bad = job("[3, 2]", {"model.kind=gcn", "eval.mode=exact"});
   EXPECT_EQ(heterogeneous_problems(bad, heterogeneous_graph()),
-            "/model/kind: expected \"graphsage\" or \"rgcn\" or \"rgat\" or \"hgt\" for a graph of "
+            "/model/kind: expected \"graphsage\" or \"gatv2\" or \"rgcn\" or \"rgat\" or \"hgt\" "
+            "for a graph of "
             "3 node "
             "types and 4 edge types, "
             "found \"gcn\", which is not built yet for it\n");
   EXPECT_EQ(heterogeneous_problems(bad, heterogeneous_graph(), JobTrainer::own), "");
+}
+
+TEST(CheckTypes, AttentionAlongTypesHasNoLoopsAndAMatrixForEachEnd) {
+  Job bad = job("[3, 2]", {"model.kind=gatv2", "model.share_weights=true", "eval.mode=exact"});
+  EXPECT_EQ(
+      heterogeneous_problems(bad, heterogeneous_graph()),
+      "/model/loops: expected false with kind \"gatv2\" on a graph of 3 node types and 4 edge "
+      "types, found true; along an edge type a node has no loop\n"
+      "/model/share_weights: expected false with kind \"gatv2\" on a graph of 3 node types and "
+      "4 edge types, found true\n");
+  Job good = job("[3, 2]", {"model.kind=gatv2", "model.loops=false", "eval.mode=exact"});
+  EXPECT_EQ(heterogeneous_problems(good, heterogeneous_graph()), "");
 }
 
 TEST(CheckTypes, FeaturesOfEdgesAreReadOfTheTypesThatHaveThem) {

@@ -231,6 +231,36 @@ TEST(EdgeFeatures, OfAttentionMatchOutputAndGradientsOfPyTorchGeometric) {
   }
 }
 
+TEST(Gatv2, OfSeveralTypesMatchesOutputAndGradientsOfPyTorchGeometric) {
+  const HeteroBatch batch = golden_hetero_batch(1);
+  const std::string path = "relational/gatv2_types";
+  std::vector<Matrix> features(4);
+  features[0] = golden_matrix("relational/features_writes");
+  features[2] = golden_matrix("relational/features_cites");
+  features[3] = Matrix(0, 0);  // venues' edges have none
+  const Gatv2Conv conv({.heads = 2, .one_loop = false, .mean_last = false}, false);
+
+  const auto run =
+      run_layer(conv, golden_types(1), 1, batch.input(false).blocks[0], batch.features,
+                golden_floats(path + "_parameters"), golden_matrix(path + "_grad_out"), features);
+
+  expect_golden(run.out.view(), path + "_out", relational_tolerance);
+  expect_golden_gradient(run, path + "_gradient", relational_tolerance);
+  expect_golden(run.grad_x[0].view(), path + "_grad_x_author", relational_tolerance);
+  expect_golden(run.grad_x[1].view(), path + "_grad_x_paper", relational_tolerance);
+  expect_golden(run.grad_x[2].view(), path + "_grad_x_venue", relational_tolerance);
+}
+
+TEST(Gatv2, OfSeveralTypesHasNoLoopsAndAMatrixForEachEnd) {
+  ModelOptions options{.kind = "gatv2", .hidden = 8, .out_dim = 3, .types = golden_types(0)};
+  EXPECT_ERROR(make_network(options), Errc::unimplemented,
+               "model loops: expected false with \"gatv2\" on a graph of");
+  options.loops = false;
+  EXPECT_OK(make_network(options));
+  options.share_weights = true;
+  EXPECT_ERROR(make_network(options), Errc::unimplemented, "model share_weights: expected false");
+}
+
 /// Attention over features of edges in three columns, on a graph of one type.
 ModelOptions reads_edges(const std::string& kind) {
   ModelOptions options{.kind = kind,
@@ -375,6 +405,9 @@ std::vector<RelationalModel> relational_models() {
   hgt_linear.linear_input = true;
   hgt_linear.layer_norm = true;
   add("rgcn_batch_norm", "rgcn").batch_norm = true;
+  auto& dynamic = add("gatv2", "gatv2");
+  dynamic.heads = 2;
+  dynamic.loops = false;
   add("rgat", "rgat").heads = 2;
   auto& mean = add("rgat_mean", "rgat");
   mean.heads = 4;
@@ -444,8 +477,9 @@ TEST(Relational, ATypeThatReachesNothingChangesNoBit) {
   const OwnedBlock none{.num_dst = 0, .num_src = 0, .offsets = {0}, .sources = {}};
   const Matrix x = random_matrix(90, 6, 3);
   const Matrix other = random_matrix(4, 2, 4);
-  for (const std::string kind : {"rgcn", "rgat", "hgt"}) {
-    ModelOptions options{.kind = kind, .layers = 2, .in_dim = 6, .hidden = 8, .out_dim = 3};
+  for (const std::string kind : {"gatv2", "rgcn", "rgat", "hgt"}) {
+    ModelOptions options{
+        .kind = kind, .layers = 2, .in_dim = 6, .hidden = 8, .out_dim = 3, .loops = false};
     const auto alone = network_of(options);
     options.types = {
         .nodes = {{"node", 6}, {"other", 2}},
