@@ -114,8 +114,8 @@ void set_environment_of_host(const Job& job, const ProcessArguments& process) {
   }
 }
 
-/// Settings that a host takes from the run, whatever is given here.
-void name_settings_of_the_run(const std::vector<std::string>& overrides) {
+/// Prints the settings that have no effect here, as a host takes them from the run.
+void print_unused_settings(const std::vector<std::string>& overrides) {
   std::vector<std::string> keys;
   for (const auto& text : overrides) {
     if (!text.starts_with("cluster.")) {
@@ -141,7 +141,7 @@ ExitCode join_command(const JoinArguments& arguments) {
   if (!process) {
     return print_error(process.error(), ExitCode::usage);
   }
-  name_settings_of_the_run(arguments.job.overrides);
+  print_unused_settings(arguments.job.overrides);
   unblock_stop_signals();
   auto given = apply_for_place(*process);
   if (!given) {

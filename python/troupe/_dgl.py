@@ -22,7 +22,7 @@ def blocks_of(batch, graph, layers):
         raise ValueError(f"to_dgl: expected 1 to {batch.hops} layers, as many as the batch has hops or fewer, found {layers}")
     made = _Blocks(batch, graph)
     blocks = [made.block(layer, layers) for layer in range(layers)]
-    inputs = made.ids(len(nodes) if layers == batch.hops else nodes.hop_end[layers] for nodes in batch.all_nodes)
+    inputs = made.ids(nodes.hop_end[layers] for nodes in batch.all_nodes)
     made.put_features(blocks[0])
     if batch.links is not None:
         return inputs, *made.pair_graphs(), blocks

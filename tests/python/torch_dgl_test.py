@@ -57,7 +57,7 @@ class Dgl(support.Scratch):
             self.assertTrue(torch.equal(blocks[0].srcdata["feat"], torch.from_numpy(np.array(batch.features))))
             self.assertTrue(torch.equal(blocks[1].dstdata["label"], torch.from_numpy(np.array(batch.labels))))
             self.assertNotIn("feat", blocks[1].srcdata)
-            # Who was drawn for whom.
+            # Pairs of original ids: a neighbor, and the node that it was drawn for.
             sources, destinations = batch.edges_of(0).index
             drawn = set(zip(ids[sources].tolist(), ids[destinations].tolist()))
             for block in blocks:
