@@ -340,9 +340,9 @@ ExitCode check_command(const CheckArguments& arguments) {
     return data_error(borrowed.error());
   }
   const Say say = [](const std::string& text) { fmt::print(stderr, "{}\n", text); };
-  const auto graph = prepare_graph_info(borrowed->job, say);
-  if (!graph) {
-    return data_error(graph.error());
+  std::optional<GraphInfo> graph;
+  if (const auto code = prepare_graph(borrowed->job, trainer, say, graph); !graph) {
+    return code;
   }
   if (!fit_to_graph_or_print(*job, *graph, trainer) ||
       !fit_to_graph_or_print(borrowed->job, *graph, trainer)) {

@@ -9,6 +9,7 @@
 #include "runtime/graph/store.hpp"
 #include "runtime/run/checkpoint.hpp"
 #include "runtime/run/inference_progress.hpp"
+#include "runtime/run/predicted_task.hpp"
 #include "runtime/run/step_report.hpp"
 
 #include <caf/actor.hpp>
@@ -40,6 +41,7 @@ struct InferenceTask {
   /// Each of one type, in any order, at least one; one list at least.
   std::vector<std::shared_ptr<const SeedList>> nodes;
   bool embeddings = false;  ///< the input rows of the last layer instead of the logits
+  PredictedTask task = {};  ///< Of which the job is fitted to its graph
 };
 
 /// All may be empty. Called on the threads of actors.

@@ -355,6 +355,9 @@ Result<std::shared_ptr<const ClusterPlan>> ClusterPlan::make(const Job& job,
     TROUPE_RETURN_IF_ERROR(hooks.bf16_without_unit ? ok_status() : precision);
     TROUPE_RETURN_IF_ERROR(check_reduce(plan->job));
   }
+  if (hooks.inference) {
+    plan->job.task.negatives = {};  // nothing is drawn
+  }
   plan->layout = make_layout(job);
   plan->device_network = std::make_shared<gpu::EmulatedNetwork>();
   plan->graph = std::make_shared<const GraphInfo>(store.info());
@@ -366,7 +369,7 @@ Result<std::shared_ptr<const ClusterPlan>> ClusterPlan::make(const Job& job,
   }
   auto sample = sample_options(job, *plan->graph);
   sample.max_edges_per_reply = most_edges_per_reply(job);
-  TROUPE_RETURN_IF_ERROR(take_edge_ends(sample, job, store));
+  TROUPE_RETURN_IF_ERROR(take_edge_ends(sample, plan->job, store));
   TROUPE_RETURN_IF_ERROR(add_own_candidates(sample, job, *plan->graph, plan->layout, *plan->book));
   if (job.task.links() && !hooks.take_only) {
     plan->eval_sample = evaluation_of_links(sample, job);

@@ -70,9 +70,9 @@ void add_links_to_predict(CLI::App& predict, CLI::Option& nodes, PredictArgument
   predict
       .add_option("--links", arguments.links,
                   "scores, or logits of classes, of pairs in the place of nodes: train, val, "
-                  "test, or a "
+                  "test, all for all edges, or a "
                   "file of original ids, [n, 2], of triples [n, 3]: head, relation, tail")
-      ->type_name("ROLE|FILE")
+      ->type_name("ROLE|all|FILE")
       ->excludes(&nodes);
   auto* top =
       predict
@@ -103,7 +103,8 @@ void add_links_to_predict(CLI::App& predict, CLI::Option& nodes, PredictArgument
       ->capture_default_str();
   predict
       .add_option("--edge-type", arguments.edge_type,
-                  "edge type of --links and --top, where several are learned")
+                  "edge type of --links and --top, where several are learned, or where the data "
+                  "have no split and several types")
       ->type_name("NAME");
 }
 

@@ -130,11 +130,19 @@ Result<std::shared_ptr<const TripleNames>> read_names(const PreparedRun& run,
 /// From the data on. \param asked  the job before it is fitted to them
 ExitCode predict_into_folder(const Job& asked, const PredictArguments& arguments, const Say& say) {
   const bool infers = !wants_input_rows(asked, arguments);
+  auto metadata = read_model_metadata(arguments.model);
+  if (!metadata) {
+    return print_error(metadata.error());
+  }
+  const NamedModel model{arguments.model, *std::move(metadata), arguments.edge_type};
   std::optional<PreparedRun> run;
-  const auto code =
-      infers ? prepare_with_hosts(arguments.job, say, run) : prepare_run(arguments.job, say, run);
+  const auto place = infers ? PredictionPlace::hosts : PredictionPlace::here;
+  const auto code = prepare_prediction(arguments.job, model, place, say, run);
   if (!run) {
     return code;
+  }
+  if (const auto said = check_edge_type(arguments, run->task); !said) {
+    return print_error(said.error());
   }
   const auto names = read_names(*run, arguments);
   if (!names) {

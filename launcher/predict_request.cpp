@@ -2,6 +2,7 @@
 
 #include "launcher/early_checks.hpp"
 #include "runtime/run/node_request.hpp"
+#include "runtime/run/pair_outputs.hpp"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -61,6 +62,9 @@ Status check_pairs(const Job& job, const PredictArguments& arguments, const char
                              "are of rows of nodes",
                              option));
   }
+  if (arguments.links == all_links) {
+    TROUPE_RETURN_IF_ERROR(check_all_links(job));
+  }
   return wants_input_rows(job, arguments) ? ok_status() : check_exact(job);
 }
 
@@ -88,6 +92,11 @@ Status check_top(const Job& job, const PredictArguments& arguments) {
   return ok_status();
 }
 
+Error edge_type_without_pairs() {
+  return Error(Errc::invalid_argument,
+               "--edge-type: expected --links or --top, whose pairs it is of, found neither");
+}
+
 /// Options that would change nothing.
 Status check_effects(const Job& job, const PredictArguments& arguments) {
   const auto& roles = arguments.leave_out;
@@ -95,9 +104,8 @@ Status check_effects(const Job& job, const PredictArguments& arguments) {
     return Error(Errc::invalid_argument,
                  "--leave-out: expected none alone, or roles, found none and a role");
   }
-  if (!arguments.edge_type.empty() && arguments.links.empty() && arguments.top == 0) {
-    return Error(Errc::invalid_argument,
-                 "--edge-type: expected --links or --top, whose pairs it is of, found neither");
+  if (!arguments.edge_type.empty() && !job.task.links()) {
+    return edge_type_without_pairs();
   }
   if (arguments.names && (!job.task.knowledge() || arguments.links.empty())) {
     return Error(Errc::invalid_argument,
@@ -109,7 +117,8 @@ Status check_effects(const Job& job, const PredictArguments& arguments) {
 
 Status check_files(const PredictArguments& arguments) {
   if (!arguments.links.empty()) {
-    return is_role(arguments.links) ? ok_status() : check_readable("--links", arguments.links);
+    const bool known = is_role(arguments.links) || arguments.links == all_links;
+    return known ? ok_status() : check_readable("--links", arguments.links);
   }
   for (const auto& source : arguments.nodes) {
     TROUPE_RETURN_IF_ERROR(check_source(source));
@@ -121,6 +130,13 @@ Status check_files(const PredictArguments& arguments) {
 }
 
 }  // namespace
+
+Status check_edge_type(const PredictArguments& arguments, const PredictedTask& task) {
+  const bool pairs = !arguments.links.empty() || arguments.top > 0;
+  return arguments.edge_type.empty() || pairs || !task.links.empty()
+             ? ok_status()
+             : Status(edge_type_without_pairs());
+}
 
 bool wants_input_rows(const Job& job, const PredictArguments& arguments) {
   return arguments.learned || job.model.layers == 0 || job.task.knowledge();

@@ -1,9 +1,11 @@
 #pragma once
 /// \file predict_request.hpp
-/// Options of `troupe predict` against the job file alone: checked before data are imported and hosts are reached.
+/// Options of `troupe predict` against the job file: checked before data are imported and hosts are reached, but for
+/// those that depend on the data.
 #include "launcher/commands.hpp"
 #include "runtime/base/result.hpp"
 #include "runtime/job/job.hpp"
+#include "runtime/run/predicted_task.hpp"
 
 namespace troupe {
 
@@ -14,5 +16,8 @@ bool wants_input_rows(const Job& job, const PredictArguments& arguments);
 /// \errors invalid_argument: options that the task refuses, or without effect beside the others; unimplemented: a job
 ///   whose model is not inferred exactly; not_found: a file of --nodes or --links
 Status check_request(const Job& job, const PredictArguments& arguments);
+
+/// Whether the edge type that is named says anything: of pairs, or what links are where the data have no split.
+Status check_edge_type(const PredictArguments& arguments, const PredictedTask& task);
 
 }  // namespace troupe

@@ -179,6 +179,7 @@ Result<RunResult> infer(const PreparedRun& run, RunSetup setup, InferenceTask ta
       Progress::Options{.terminal = isatty(STDOUT_FILENO) == 1, .metric = run.job.eval.metric});
   ClusterHooks hooks;
   hooks.inference = std::move(task);
+  hooks.inference->task = run.task;
   hooks.say = [progress](const std::string& text) { progress->note(text); };
   hooks.on_infer = [progress](const InferenceReport& report) { progress->infer(report); };
   const auto& launch = run.job.cluster.launch;

@@ -10,20 +10,15 @@
 #include "launcher/read_job.hpp"
 #include "runtime/base/files.hpp"
 #include "runtime/job/unused_keys.hpp"
+#include "runtime/run/job_seeds.hpp"
 
 namespace troupe {
 namespace {
 
-/// Imports and partitions what is missing.
-ExitCode prepare_data(const JobArguments& arguments, Job job, const Say& say, JobTrainer trainer,
-                      std::optional<PreparedRun>& run) {
-  const auto graph = prepare_graph_info(job, say);
-  if (!graph) {
-    return print_error(graph.error(), ExitCode::data);
-  }
-  if (!fit_to_graph_or_print(job, *graph, trainer)) {
-    return ExitCode::usage;
-  }
+/// Partitions the data if need be.
+/// \param job  fitted to them
+ExitCode prepare_parts(const JobArguments& arguments, Job job, const Say& say,
+                       std::optional<PreparedRun>& run) {
   auto store = prepare_store(job, say);
   if (!store) {
     return print_error(store.error(), ExitCode::data);
@@ -37,10 +32,46 @@ ExitCode prepare_data(const JobArguments& arguments, Job job, const Say& say, Jo
   return ExitCode::done;
 }
 
-/// And makes the output folder.
-ExitCode prepare_output(const JobArguments& arguments, Job job, const Say& say, JobTrainer trainer,
-                        std::optional<PreparedRun>& run) {
-  const auto code = prepare_data(arguments, std::move(job), say, trainer, run);
+/// Imports and partitions what is missing.
+ExitCode prepare_data(const JobArguments& arguments, Job job, const Say& say, JobTrainer trainer,
+                      std::optional<PreparedRun>& run) {
+  std::optional<GraphInfo> graph;
+  if (const auto code = prepare_graph(job, trainer, say, graph); !graph) {
+    return code;
+  }
+  if (!fit_to_graph_or_print(job, *graph, trainer)) {
+    return ExitCode::usage;
+  }
+  return prepare_parts(arguments, std::move(job), say, run);
+}
+
+/// The same for predictions of a trained model.
+ExitCode prepare_data_to_predict(const JobArguments& arguments, Job job, const NamedModel& model,
+                                 const Say& say, std::optional<PreparedRun>& run) {
+  std::optional<GraphInfo> graph;
+  if (const auto code = prepare_graph(job, JobTrainer::none, say, graph); !graph) {
+    return code;
+  }
+  const auto task = predicted_task(job, *graph, model);
+  if (!task) {
+    return print_error(task.error());
+  }
+  auto whole = *graph;
+  add_predicted(whole, job, *task);
+  if (!fit_to_graph_or_print(job, whole, JobTrainer::none)) {
+    return ExitCode::usage;
+  }
+  fit_to_prediction(job, *std::move(graph), *task);
+  const auto code = prepare_parts(arguments, std::move(job), say, run);
+  if (run) {
+    run->task = *task;
+    run->store = with_predicted_links(std::move(run->store), run->job, *task);
+  }
+  return code;
+}
+
+/// Makes the output folder of a run whose data are there.
+ExitCode make_output(ExitCode code, std::optional<PreparedRun>& run) {
   if (!run) {
     return code;
   }
@@ -52,6 +83,23 @@ ExitCode prepare_output(const JobArguments& arguments, Job job, const Say& say, 
 }
 
 }  // namespace
+
+ExitCode prepare_graph(const Job& job, JobTrainer trainer, const Say& say,
+                       std::optional<GraphInfo>& graph) {
+  auto found = prepare_graph_info(job, say);
+  if (!found) {
+    return data_error(found.error());
+  }
+  const bool scores = trainer != JobTrainer::none || !found->splits.empty();
+  if (const auto known = check_seed_keys(job, *found); scores && !known) {
+    return print_error(known.error(), ExitCode::usage);
+  }
+  if (const auto counted = count_own_seeds(job, *found); !counted) {
+    return data_error(counted.error());
+  }
+  graph = *std::move(found);
+  return ExitCode::done;
+}
 
 Status check_before_data(const Job& job, JobTrainer trainer) {
   if (trainer == JobTrainer::built_in) {
@@ -82,20 +130,24 @@ ExitCode prepare_run(const JobArguments& arguments, const Say& say, std::optiona
     return ExitCode::usage;
   }
   const EndAtSignal end_at_signal;
-  return prepare_output(arguments, *std::move(job), say, trainer, run);
+  const auto code = prepare_data(arguments, *std::move(job), say, trainer, run);
+  return make_output(code, run);
 }
 
-ExitCode prepare_with_hosts(const JobArguments& arguments, const Say& say,
+ExitCode prepare_prediction(const JobArguments& arguments, const NamedModel& model,
+                            PredictionPlace place, const Say& say,
                             std::optional<PreparedRun>& run) {
   const EndAtSignal end_at_signal;  // the job may be read with the help of scontrol
-  auto job = read_job_for_run(arguments);
+  const bool hosts = place == PredictionPlace::hosts;
+  auto job = hosts ? read_job_for_run(arguments) : read_job_or_print(arguments);
   if (!job) {
     return ExitCode::usage;
   }
-  if (const auto known = check_host_names(job->cluster); !known) {
+  if (const auto known = hosts ? check_host_names(job->cluster) : ok_status(); !known) {
     return print_error(known.error(), ExitCode::usage);
   }
-  return prepare_output(arguments, *std::move(job), say, JobTrainer::built_in, run);
+  const auto code = prepare_data_to_predict(arguments, *std::move(job), model, say, run);
+  return make_output(code, run);
 }
 
 ExitCode prepare_run_on_hosts(const RunArguments& arguments, const Say& say,

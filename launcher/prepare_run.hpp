@@ -8,6 +8,7 @@
 #include "runtime/job/job.hpp"
 #include "runtime/job/job_file.hpp"
 #include "runtime/run/output_folder.hpp"
+#include "runtime/run/predicted_task.hpp"
 
 #include <filesystem>
 #include <optional>
@@ -19,6 +20,7 @@ struct PreparedRun {
   PartitionedStore store;
   std::filesystem::path folder = {};  ///< That the job's relative paths are meant from; absolute
   OutputClaim claim = {};             ///< On the output folder, for runs
+  PredictedTask task = {};            ///< Of predictions
 };
 
 /// Reads and checks the job, imports and partitions what is missing, makes the output folder; for
@@ -28,15 +30,24 @@ struct PreparedRun {
 ExitCode prepare_run(const JobArguments& arguments, const Say& say, std::optional<PreparedRun>& run,
                      JobTrainer trainer = JobTrainer::built_in);
 
-/// The same for a command that may use the hosts that the job, or Slurm's allocation, names.
-ExitCode prepare_with_hosts(const JobArguments& arguments, const Say& say,
-                            std::optional<PreparedRun>& run);
+enum class PredictionPlace : std::uint8_t { here, hosts };
+/// The same for predictions of a trained model, whose data need no split and no labels.
+/// \param place  hosts: may use those that the job, or Slurm's allocation, names
+ExitCode prepare_prediction(const JobArguments& arguments, const NamedModel& model,
+                            PredictionPlace place, const Say& say, std::optional<PreparedRun>& run);
 
 /// The same for a run, simulated or on the hosts that the job, or Slurm's allocation, names: chooses
 /// and locks the output folder first. An earlier run in it stays until clear_earlier_run().
 ExitCode prepare_run_on_hosts(const RunArguments& arguments, const Say& say,
                               std::optional<PreparedRun>& run,
                               JobTrainer trainer = JobTrainer::built_in);
+
+/// Reads what is known of a job's data before they are partitioned, with the job's own seeds; imports them if need
+/// be.
+/// \param graph  filled in if all went well; else the error was printed to standard error
+/// \returns the exit code of what went wrong: usage where a key names what the data do not have
+ExitCode prepare_graph(const Job& job, JobTrainer trainer, const Say& say,
+                       std::optional<GraphInfo>& graph);
 
 /// Checks what needs no data: units and devices for the built-in trainer, files that keys name.
 /// \errors those of check_precision(), check_reduce() and check_named_files()

@@ -212,16 +212,6 @@ Result<PartitionedStore> partitioned_store(const Job& job, const Say& say) {
   return PartitionedStore::open(path, {});
 }
 
-/// As the data are, or the store that they became.
-Result<GraphInfo> graph_info_of(const Job& job, const Say& say) {
-  if (store_kind(job.dataset.path) == StoreKind::partitioned) {
-    TROUPE_ASSIGN_OR_RETURN(const auto store, open_as_it_is(job, say));
-    return store.info();
-  }
-  TROUPE_ASSIGN_OR_RETURN(const auto path, graph_store_path(job, say));
-  return read_graph_info(path);
-}
-
 Result<std::string> store_digest(const Job& job) {
   if (store_kind(job.dataset.path) != StoreKind::partitioned) {
     TROUPE_ASSIGN_OR_RETURN(const auto path, graph_store_path(job, [](const std::string&) {}));
@@ -300,9 +290,12 @@ Result<BorrowedJob> borrow_data(const Job& job, const fs::path& scratch) {
 }
 
 Result<GraphInfo> prepare_graph_info(const Job& job, const Say& say) {
-  TROUPE_ASSIGN_OR_RETURN(auto graph, graph_info_of(job, say));
-  TROUPE_RETURN_IF_ERROR(count_own_seeds(job, graph));
-  return graph;
+  if (store_kind(job.dataset.path) == StoreKind::partitioned) {
+    TROUPE_ASSIGN_OR_RETURN(const auto store, open_as_it_is(job, say));
+    return store.info();
+  }
+  TROUPE_ASSIGN_OR_RETURN(const auto path, graph_store_path(job, say));
+  return read_graph_info(path);
 }
 
 }  // namespace troupe

@@ -166,14 +166,18 @@ Status check_program(bool wanted, bool here) {
 Status MemberProcess::start(const net::Welcome& welcome) {
   TROUPE_RETURN_IF_ERROR(check_program(welcome.own_program, fn_ != nullptr));
   TROUPE_ASSIGN_OR_RETURN(auto job, read_welcome(welcome));
-  TROUPE_ASSIGN_OR_RETURN(const auto store, open_store(welcome, job));
-  fit_to_graph(job, store.info());
+  TROUPE_ASSIGN_OR_RETURN(auto store, open_store(welcome, job));
   auto hooks_here = this->hooks();
+  PredictedTask task;
   if (welcome.infers) {
     TROUPE_ASSIGN_OR_RETURN(const auto begin, read_start());
     TROUPE_ASSIGN_OR_RETURN(auto lists, lists_of_state(begin));
-    hooks_here.inference = InferenceTask{std::move(lists), welcome.embeddings};
-  } else if (job.trace) {
+    TROUPE_ASSIGN_OR_RETURN(task, task_of_state(begin, store.info()));
+    hooks_here.inference = InferenceTask{std::move(lists), welcome.embeddings, task};
+    store = with_predicted_links(std::move(store), job, task);
+  }
+  fit_to_prediction(job, store.info(), task);
+  if (!welcome.infers && job.trace) {
     tracer_ = std::make_shared<Tracer>();
     trace_file_ = job.output / trace_file_name(link_.arguments().name);
     hooks_here.tracer = tracer_;

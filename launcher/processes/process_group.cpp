@@ -90,6 +90,7 @@ Status ProcessGroup::start(const Job& job, const PartitionedStore& store,
     welcome.embeddings = task->embeddings;
     auto begin = std::make_shared<Checkpoint>();
     begin->training = state_of_nodes(task->nodes);
+    add_task(begin->training, task->task);
     begin_ = std::move(begin);
   }
   welcome.store = std::filesystem::absolute(store.dir()).string();

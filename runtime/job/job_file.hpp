@@ -57,12 +57,13 @@ void move_output(Job& job, const std::filesystem::path& output);
 /// The same for `cluster.device`.
 void set_device(Job& job, const DeviceChoice& device);
 
-/// Who learns from the batches: the job's model, or a program of the user's.
-enum class JobTrainer : std::uint8_t { built_in, own };
+/// Trainer of the batches: the job's model, a program of the user's, or none where a trained model predicts.
+enum class JobTrainer : std::uint8_t { built_in, own, none };
 
 /// Checks what needs the graph: parts <= nodes, edge types of the fanout are there, a split of that
 /// name if there are splits. Of `built_in` also: split with training seeds, features, labels, loss
-/// fits the labels, metric fits the classes, the model can do with the graph's types.
+/// fits the labels, metric fits the classes, the model can do with the graph's types. Of `none` the
+/// same, except that seeds to train may be 0 and labels may be missing.
 std::vector<JobProblem> check_against_graph(const Job& job, const GraphInfo& graph,
                                             JobTrainer trainer = JobTrainer::built_in);
 

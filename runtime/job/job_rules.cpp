@@ -89,13 +89,15 @@ void check_normalized_columns(const Job& job, const GraphInfo& graph, ProblemLis
   }
 }
 
+bool has_labels(const NodeTypeInfo& type) {
+  return type.labels.has_value() && type.labels->classes > 0;
+}
+
 void check_labels(const Job& job, const NodeTypeInfo& type, ProblemList& problems) {
   const std::string labels = label_text(type);
-  if (!type.labels.has_value() || type.labels->classes == 0) {
-    problems.add(
-        {"/dataset/path", fmt::format("labels of \"{}\" nodes", type.name), "none",
-         "import the data with labels; `troupe predict` needs the number of classes of them alone: "
-         "-1 does for all nodes but one of the last class"});
+  if (!has_labels(type)) {
+    problems.add({"/dataset/path", fmt::format("labels of \"{}\" nodes", type.name), "none",
+                  "import the data with labels; `troupe predict` needs none"});
     return;
   }
   if (type.labels->has_columns()) {
@@ -161,8 +163,7 @@ JobProblem missing_split(const Job& job, const GraphInfo& graph) {
   const Nearest best = nearest(job.dataset.split, names);
   if (names.empty()) {
     return {"/dataset/split", "data with a split", "none",
-            "import the data with ids of seeds; `troupe predict` needs a split, too: one of a few "
-            "nodes does"};
+            "import the data with ids of seeds; `troupe predict` needs none"};
   }
   return {"/dataset/split", list, quoted(job.dataset.split),
           best.close ? fmt::format("did you mean \"{}\"?", best.word) : ""};
@@ -484,9 +485,27 @@ void fit_to_graph(Job& job, const GraphInfo& graph) {
 
 namespace {
 
-/// What the built-in trainer needs of the data.
-void check_training(const Job& job, const GraphInfo& graph, const SplitInfo* split,
+/// What the model needs of the nodes that it reads, and of those with outputs.
+void check_rows(const Job& job, const GraphInfo& graph, NodeTypeId seeds, JobTrainer trainer,
+                ProblemList& problems) {
+  if (job.model.layers > 0) {
+    check_model_types(job, graph, seeds, problems);
+  }
+  const auto read = types_read(job, graph, seeds);
+  for (const NodeTypeId of_type : read) {
+    check_features(job, graph.node_types[raw(of_type)], has_types(graph), problems);
+  }
+  check_embedding_use(job, graph, read, problems);
+  const auto& type = graph.node_types[raw(seeds)];
+  if (!job.task.links() && (trainer != JobTrainer::none || has_labels(type))) {
+    check_labels(job, type, problems);
+  }
+}
+
+/// What the built-in trainer needs of the data, or a trained model that predicts.
+void check_training(const Job& job, const GraphInfo& graph, JobTrainer trainer,
                     ProblemList& problems) {
+  const auto* split = graph.find_split(job.dataset.split);
   if (job.task.walks()) {
     problems.add(
         {"/task/kind",
@@ -509,35 +528,24 @@ void check_training(const Job& job, const GraphInfo& graph, const SplitInfo* spl
   const auto seeds = links != nullptr ? std::optional(end_types_of(graph, *links).source)
                                       : seed_type(graph, *split);
   if (job.task.links()) {
-    check_links_to_train(job, graph, problems);
-    if (links == nullptr || links->count == 0) {
+    check_links_to_train(job, graph, trainer, problems);
+    if (links == nullptr || (links->count == 0 && trainer != JobTrainer::none)) {
       return;
     }
-  } else if (!seeds || split->roles.at("train").count == 0) {
+  } else if (!seeds || (split->roles.at("train").count == 0 && trainer != JobTrainer::none)) {
     problems.add({"/dataset/split", "a split with training seeds",
                   quoted(job.dataset.split) + " without them", no_hint});
     return;
   }
-  if (links == nullptr) {
+  if (links == nullptr && trainer != JobTrainer::none) {
     check_roles(graph, *split, *seeds, problems);
   }
   if (job.sample.time.given() && job.eval.mode == "exact") {
     problems.add({"/eval/mode", "\"sampled\" with sample.time", "\"exact\"",
                   "exact inference reads edges of all times"});
   }
-  if (job.task.knowledge()) {
-    return;  // no layers
-  }
-  if (job.model.layers > 0) {
-    check_model_types(job, graph, *seeds, problems);
-  }
-  const auto read = types_read(job, graph, *seeds);
-  for (const NodeTypeId of_type : read) {
-    check_features(job, graph.node_types[raw(of_type)], has_types(graph), problems);
-  }
-  check_embedding_use(job, graph, read, problems);
-  if (links == nullptr) {
-    check_labels(job, graph.node_types[raw(*seeds)], problems);
+  if (!job.task.knowledge()) {  // which has no layers
+    check_rows(job, graph, *seeds, trainer, problems);
   }
 }
 
@@ -559,15 +567,16 @@ std::vector<JobProblem> check_against_graph(const Job& job, const GraphInfo& gra
     check_subgraph(job, graph, problems);
   }
   check_embedding_types(job, graph, problems);
-  check_seed_order(job, problems);
-  check_times_of_split(job, graph, problems);
-  check_last_batch(job, graph, problems);
-  const SplitInfo* split = graph.find_split(job.dataset.split);
+  if (trainer != JobTrainer::none) {
+    check_seed_order(job, problems);
+    check_times_of_split(job, graph, problems);
+    check_last_batch(job, graph, problems);
+  }
   if (trainer == JobTrainer::own) {  // needs whatever its program uses, which only that knows
-    if (split == nullptr && !graph.splits.empty()) {
+    if (graph.find_split(job.dataset.split) == nullptr && !graph.splits.empty()) {
       problems.add(missing_split(job, graph));
     } else {
-      check_links(job, graph, problems);
+      check_links(job, graph, trainer, problems);
     }
     check_normalized_columns(job, graph, problems);
     if (job.task.knowledge()) {
@@ -575,7 +584,7 @@ std::vector<JobProblem> check_against_graph(const Job& job, const GraphInfo& gra
     }
     return std::move(problems).take();
   }
-  check_training(job, graph, split, problems);
+  check_training(job, graph, trainer, problems);
   return std::move(problems).take();
 }
 

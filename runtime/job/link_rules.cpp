@@ -192,12 +192,13 @@ Result<std::shared_ptr<const Part>> with_ends_of(std::shared_ptr<const Part> par
   return part;
 }
 
-void check_links(const Job& job, const GraphInfo& graph, ProblemList& problems) {
+void check_links(const Job& job, const GraphInfo& graph, JobTrainer trainer,
+                 ProblemList& problems) {
   if (!job.task.links()) {
     return;
   }
   const auto* train = training_links(job, graph);
-  if (train == nullptr || train->count == 0) {
+  if (train == nullptr || (train->count == 0 && trainer != JobTrainer::none)) {
     problems.add({"/dataset/split", "a split with links to train on",
                   fmt::format("\"{}\" without them", job.dataset.split),
                   "import the data with links, or set task.kind to \"node\""});

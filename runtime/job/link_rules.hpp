@@ -50,7 +50,8 @@ Result<std::shared_ptr<const Part>> with_ends_of(std::shared_ptr<const Part> par
                                                  const PartitionedStore& store);
 
 /// Adds what a job of links lacks: links of the split, a reverse edge type that is one.
-void check_links(const Job& job, const GraphInfo& graph, ProblemList& problems);
+/// \param trainer  none: links to train may be 0
+void check_links(const Job& job, const GraphInfo& graph, JobTrainer trainer, ProblemList& problems);
 
 /// Adds keys of links where seeds are nodes.
 void check_task(const TaskJob& task, ProblemList& problems);

@@ -297,8 +297,9 @@ void fit_links_to_graph(Job& job, const GraphInfo& graph) {
   model.decoder.relations = links->edge_types;
 }
 
-void check_links_to_train(const Job& job, const GraphInfo& graph, ProblemList& problems) {
-  check_links(job, graph, problems);
+void check_links_to_train(const Job& job, const GraphInfo& graph, JobTrainer trainer,
+                          ProblemList& problems) {
+  check_links(job, graph, trainer, problems);
   const auto* split = graph.find_split(job.dataset.split);
   const auto* links = training_links(job, graph);
   if (split == nullptr || links == nullptr || links->count == 0) {
@@ -306,6 +307,9 @@ void check_links_to_train(const Job& job, const GraphInfo& graph, ProblemList& p
   }
   if (job.task.knowledge()) {
     return check_knowledge_graph(job, graph, problems);
+  }
+  if (trainer == JobTrainer::none) {
+    return;
   }
   const auto* loss = find_kind(nn::link_loss_kinds(), job.train.loss);
   if (loss != nullptr && job.task.negatives.kind == Negatives::none) {

@@ -27,8 +27,10 @@ void check_task_keys(const Job& job, ProblemList& problems);
 /// \requires training_links() are there
 void fit_links_to_graph(Job& job, const GraphInfo& graph);
 
-/// Adds what the built-in trainer lacks to train on links.
-void check_links_to_train(const Job& job, const GraphInfo& graph, ProblemList& problems);
+/// Adds what the built-in trainer lacks to train on links, or a trained model to predict them.
+/// \param trainer  none: nothing is drawn or scored
+void check_links_to_train(const Job& job, const GraphInfo& graph, JobTrainer trainer,
+                          ProblemList& problems);
 
 /// Numbers of each seed or link that sampled evaluation gives.
 std::uint64_t score_cols(const Job& job);

@@ -174,6 +174,18 @@ Result<std::vector<EdgeTypeId>> edges_to_learn(const Job& job, const GraphInfo& 
   return found;
 }
 
+SplitInfo::LinkRole role_of_edges(const GraphInfo& graph, const std::vector<EdgeTypeId>& types) {
+  SplitInfo::LinkRole links{.edge_type = types.front()};
+  for (const auto type : types) {
+    links.count += graph.edge_types[raw(type)].count;
+  }
+  if (types.size() > 1) {
+    links.relations = types.size();
+    links.edge_types = types;
+  }
+  return links;
+}
+
 Result<LinkList> edges_as_links(const PartitionedStore& store, std::span<const EdgeTypeId> types) {
   Parts parts;
   for (std::uint32_t p = 0; p < store.partition().parts; ++p) {

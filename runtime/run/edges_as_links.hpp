@@ -15,6 +15,9 @@ namespace troupe {
 /// \errors invalid_argument: no such type, one twice, or several and none named
 Result<std::vector<EdgeTypeId>> edges_to_learn(const Job& job, const GraphInfo& graph);
 
+/// Role whose links are all edges of types, as info() of a store counts them.
+SplitInfo::LinkRole role_of_edges(const GraphInfo& graph, const std::vector<EdgeTypeId>& types);
+
 /// The edges of types, type by type, each in order of original source and destination, parallel ones too.
 /// Every process makes the list from the lists of all parts.
 /// \errors those of loading parts and of locate_nodes()

@@ -245,53 +245,62 @@ PartitionedStore in_groups_of_types(const Job& job, PartitionedStore store) {
 /// Links to train on that are edges of these types, or pairs on walks whose first step is along them.
 SplitInfo::LinkRole counted_edges(const Job& job, const GraphInfo& graph,
                                   const std::vector<EdgeTypeId>& edges) {
+  if (!job.task.from_walks) {
+    return role_of_edges(graph, edges);
+  }
   SplitInfo::LinkRole links{.edge_type = edges.front()};
-  if (job.task.from_walks) {
-    links.pairs_of = type_of_pairs(job, graph, edges.front());
-    links.count = graph.node_types[raw(*links.pairs_of)].count;
-    return links;
-  }
-  for (const auto edge_type : edges) {
-    links.count += graph.edge_types[raw(edge_type)].count;
-  }
-  if (edges.size() > 1) {
-    links.relations = edges.size();
-    links.edge_types = edges;
-  }
+  links.pairs_of = type_of_pairs(job, graph, edges.front());
+  links.count = graph.node_types[raw(*links.pairs_of)].count;
   return links;
 }
 
 constexpr std::array<const char*, 2> scored_roles{"val", "test"};
 
-/// Whether seeds of another split than the job's are scored.
-/// \errors invalid_argument: there is no such split, or it has none to score
-Result<bool> scores_another_split(const Job& job, const GraphInfo& graph) {
-  if (!job.eval.split || *job.eval.split == job.dataset.split) {
-    return false;
+/// The split that the job names to score in place of its own has seeds or links to score.
+bool has_scored(const SplitInfo& split) {
+  return std::ranges::any_of(scored_roles, [&split](const char* role) {
+    return split.roles.contains(role) || split.links.contains(role);
+  });
+}
+
+bool names_another_split(const Job& job) {
+  return job.eval.split && *job.eval.split != job.dataset.split;
+}
+
+bool scores_another_split(const Job& job, const GraphInfo& graph) {
+  const auto* const split = names_another_split(job) ? graph.find_split(*job.eval.split) : nullptr;
+  return split != nullptr && has_scored(*split);
+}
+
+Status check_scored_split(const Job& job, const GraphInfo& graph) {
+  if (!names_another_split(job) || scores_another_split(job, graph)) {
+    return ok_status();
   }
-  const auto* const split = graph.find_split(*job.eval.split);
-  const auto has = [split](const char* role) {
-    return split->roles.contains(role) || split->links.contains(role);
-  };
-  if (split == nullptr || std::ranges::none_of(scored_roles, has)) {
-    std::vector<std::string> names;
-    for (const auto& known : graph.splits) {
-      names.push_back(fmt::format("\"{}\"", known.name));
-    }
-    return Error(Errc::invalid_argument,
-                 fmt::format("/eval/split: expected a split of the data with seeds to validate or "
-                             "test, of {}, found \"{}\"{}",
-                             names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", ")),
-                             *job.eval.split, split == nullptr ? "" : ", which has neither"));
+  std::vector<std::string> names;
+  for (const auto& known : graph.splits) {
+    names.push_back(fmt::format("\"{}\"", known.name));
   }
-  return true;
+  const bool there = graph.find_split(*job.eval.split) != nullptr;
+  return Error(Errc::invalid_argument,
+               fmt::format("/eval/split: expected a split of the data with seeds to validate or "
+                           "test, of {}, found \"{}\"{}",
+                           names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", ")),
+                           *job.eval.split, there ? ", which has neither" : ""));
 }
 
 }  // namespace
 
+Status check_seed_keys(const Job& job, const GraphInfo& graph) {
+  TROUPE_RETURN_IF_ERROR(check_scored_split(job, graph));
+  TROUPE_RETURN_IF_ERROR(edges_to_learn(job, graph));
+  if (!job.dataset.seeds.empty()) {
+    TROUPE_RETURN_IF_ERROR(type_of_seeds(job, graph));
+  }
+  return ok_status();
+}
+
 Status count_own_seeds(const Job& job, GraphInfo& graph) {
-  TROUPE_ASSIGN_OR_RETURN(const auto scores_another, scores_another_split(job, graph));
-  if (scores_another) {
+  if (scores_another_split(job, graph)) {
     for (const char* role : scored_roles) {
       take_role(graph, job.dataset.split, role, *job.eval.split);
     }
@@ -316,8 +325,7 @@ Status count_own_seeds(const Job& job, GraphInfo& graph) {
 }
 
 Result<PartitionedStore> with_own_seeds(const Job& job, PartitionedStore store) {
-  TROUPE_ASSIGN_OR_RETURN(const auto scores_another, scores_another_split(job, store.info()));
-  if (scores_another) {
+  if (scores_another_split(job, store.info())) {
     for (const char* role : scored_roles) {
       TROUPE_ASSIGN_OR_RETURN(store, store.with_role_of(job.dataset.split, role, *job.eval.split));
     }

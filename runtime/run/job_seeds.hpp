@@ -11,10 +11,15 @@
 
 namespace troupe {
 
+/// Checks keys that name types and splits of the data.
+/// \errors invalid_argument: `eval.split`, `task.edges` or `dataset.seeds.type` name what is not there, or has no
+///   seeds to score
+Status check_seed_keys(const Job& job, const GraphInfo& graph);
+
 /// Counts the job's own seeds in `graph` in place of the split's, which is added where there is none. Roles
-/// that neither files nor `eval.split` have stay those of the split.
+/// that neither files nor `eval.split` have, or that are in no such split, stay those of the job's split.
 /// \errors not_found: a file; invalid_argument: an id, a type or a number of times that does not fit,
-///   a file without seeds, or a split with none to score; each begins with the job's key
+///   or a file without seeds; each begins with the job's key
 Status count_own_seeds(const Job& job, GraphInfo& graph);
 
 /// The same store with the job's own seeds, whose global ids come from the parts' directories, or

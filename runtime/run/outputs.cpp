@@ -158,6 +158,12 @@ Status check_metadata(const ModelMetadata& found, const ModelMetadata& expected)
   return ok_status();
 }
 
+Result<nn::TensorFile> read_tensors(const fs::path& file) {
+  TROUPE_ASSIGN_OR_RETURN(const auto segment, load_file(file));
+  auto tensors = nn::decode_tensors(segment.bytes);
+  return tensors ? std::move(tensors) : std::move(tensors).error().with(file.string());
+}
+
 /// "author 334, paper 4231" and "writes author paper, …", in schema order.
 void add_types(const nn::ModelTypes& types, ModelMetadata& metadata) {
   std::vector<std::string> nodes;
@@ -311,22 +317,23 @@ Status write_model(const fs::path& file, const nn::ParameterLayout& layout,
                 {.tensors = nn::split_parameters(layout, parameters), .metadata = metadata}));
 }
 
+Result<ModelMetadata> read_model_metadata(const fs::path& file) {
+  TROUPE_ASSIGN_OR_RETURN(auto tensors, read_tensors(file));
+  return std::move(tensors.metadata);
+}
+
 Result<SavedModel> read_model(const fs::path& file, const nn::ParameterLayout& layout,
                               const ModelMetadata& expected) {
-  TROUPE_ASSIGN_OR_RETURN(const auto segment, load_file(file));
-  auto tensors = nn::decode_tensors(segment.bytes);
-  if (!tensors) {
-    return std::move(tensors).error().with(file.string());
-  }
-  auto same = check_metadata(tensors->metadata, expected);
+  TROUPE_ASSIGN_OR_RETURN(auto tensors, read_tensors(file));
+  auto same = check_metadata(tensors.metadata, expected);
   if (!same) {
     return std::move(same).error().with(file.string());
   }
-  auto parameters = nn::join_parameters(layout, tensors->tensors);
+  auto parameters = nn::join_parameters(layout, tensors.tensors);
   if (!parameters) {
     return std::move(parameters).error().with(file.string());
   }
-  return SavedModel{*std::move(parameters), std::move(tensors->metadata)};
+  return SavedModel{*std::move(parameters), std::move(tensors.metadata)};
 }
 
 }  // namespace troupe

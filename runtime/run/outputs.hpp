@@ -83,6 +83,9 @@ ModelMetadata metadata_of_model(const Job& job);
 Status write_model(const std::filesystem::path& file, const nn::ParameterLayout& layout,
                    std::span<const float> parameters, const ModelMetadata& metadata);
 
+/// The metadata of such a file. \errors not_found; data_corruption: not such a file
+Result<ModelMetadata> read_model_metadata(const std::filesystem::path& file);
+
 struct SavedModel {
   std::vector<float> parameters;
   ModelMetadata metadata;

@@ -3,6 +3,7 @@
 #include "runtime/nn/decoder.hpp"
 #include "runtime/nn/knowledge/chunk_scorer.hpp"
 #include "runtime/nn/ops/cpu_block_ops.hpp"
+#include "runtime/run/edges_as_links.hpp"
 #include "runtime/run/node_request.hpp"
 #include "runtime/run/original_rows.hpp"
 
@@ -33,8 +34,8 @@ Status take_role(const LinkList& links, AskedPairs& pairs, bool triples) {
     }
   }
   return pairs.sources.empty() ? Status(Error(Errc::not_found,
-                                              "--links: expected links of that edge type in the "
-                                              "role, found none"))
+                                              "--links: expected links of that edge type, found "
+                                              "none"))
                                : ok_status();
 }
 
@@ -61,6 +62,16 @@ Status take_file(const GraphInfo& graph, const fs::path& file, std::uint64_t rel
 }
 
 }  // namespace
+
+Status check_all_links(const Job& job) {
+  if (job.task.knowledge() || job.task.from_walks) {
+    return Error(Errc::invalid_argument,
+                 fmt::format("--links all: expected a job whose links are edges of one type, found "
+                             "{}\ntry: train, val, test, or a file",
+                             job.task.knowledge() ? "triples" : "pairs on walks"));
+  }
+  return ok_status();
+}
 
 Result<AskedType> learned_type(const GraphInfo& graph, const Job& job, const std::string& name,
                                const char* option) {
@@ -93,6 +104,13 @@ Result<AskedPairs> asked_pairs(const PartitionedStore& store, const Job& job,
   TROUPE_ASSIGN_OR_RETURN(pairs.type, learned_type(graph, job, edge_type, "--links"));
   const auto* train = training_links(job, graph);
   const bool triples = job.task.knowledge();
+  if (from == all_links) {
+    TROUPE_RETURN_IF_ERROR(check_all_links(job));
+    TROUPE_ASSIGN_OR_RETURN(const auto links,
+                            edges_as_links(store, std::vector{pairs.type.edge_type}));
+    TROUPE_RETURN_IF_ERROR(take_role(links, pairs, false));
+    return pairs;
+  }
   if (!is_role(from)) {
     TROUPE_RETURN_IF_ERROR(take_file(graph, from, triples ? train->relations : 0, names, pairs));
     return pairs;

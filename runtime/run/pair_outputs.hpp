@@ -39,8 +39,13 @@ struct AskedPairs {
   std::vector<std::uint32_t> relations = {};  ///< Of triples: [sources]
 };
 
-/// \param from  "train", "val" or "test" of the job's split, or a file of original ids: [pairs, 2], of a knowledge
-///   graph [pairs, 3] as head, relation, tail (.npy of integers, or text)
+/// In place of a role: all edges of the type.
+inline constexpr const char* all_links = "all";
+/// \errors invalid_argument: edges of the graph are not what the job learns
+Status check_all_links(const Job& job);
+
+/// \param from  "train", "val" or "test" of the job's split, all_links, or a file of original ids: [pairs, 2], of a
+///   knowledge graph [pairs, 3] as head, relation, tail (.npy of integers, or text)
 /// \param edge_type  that the pairs count as ones of, for learned_type()
 /// \param names  of a knowledge graph whose file has them in the place of numbers; null: it has numbers
 /// \errors as learned_type(); invalid_argument: another shape or dtype, ids that the graph does not have;

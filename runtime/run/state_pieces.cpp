@@ -123,7 +123,7 @@ net::TrainingState piece_for(std::span<const Rank> ranks, const net::TrainingSta
   for (const auto& [name, bytes] : state.blobs) {
     const bool own =
         std::ranges::any_of(ranks, [&blob = name](Rank rank) { return rank_blob(rank) == blob; });
-    if (own || is_tensor_blob(name) || name.starts_with(nodes_prefix)) {
+    if (own || is_tensor_blob(name) || name.starts_with(nodes_prefix) || name == task_blob) {
       blobs.emplace_back(name, bytes);
     }
   }

@@ -27,6 +27,9 @@ std::string rank_blob(Rank rank);
 std::string tensor_blob(std::string_view what);
 bool is_tensor_blob(std::string_view name);
 
+/// Name of the blob with the task that a trained model predicts (predicted_task.hpp), which all processes need.
+inline constexpr const char* task_blob = "predicted task";
+
 /// A state that has nothing but lists of nodes that outputs are inferred of: blobs that all processes need.
 net::TrainingState state_of_nodes(std::span<const std::shared_ptr<const SeedList>> lists);
 /// Without original ids. \errors data_corruption: a state that state_of_nodes() does not make

@@ -2,6 +2,7 @@
 #include "tests/e2e/other_build.hpp"
 #include "tests/support/fault_cell.hpp"
 #include "tests/support/file_text.hpp"
+#include "tests/support/folded_cora.hpp"
 #include "tests/support/scratch_folder.hpp"
 
 #include <gtest/gtest.h>
@@ -155,6 +156,29 @@ TEST_F(ManualPredict, OutputsOnHostsAreThoseOfOneProcess) {
     expect_end(first, 0);
     expect_end(second, 0);
   }
+}
+
+/// A folder with the job's data without labels and seeds.
+Words bare_data(const std::string& folder) {
+  std::filesystem::create_directory(folder);
+  for (const auto& entry : std::filesystem::directory_iterator(testing::folded_cora())) {
+    const auto name = entry.path().filename().string();
+    if (name != "y.npy" && !name.ends_with("_idx.npy")) {
+      std::filesystem::copy(entry.path(), folder + "/" + name);
+    }
+  }
+  return {"--set", "dataset.path=" + folder};
+}
+
+TEST_F(ManualPredict, HostsNeedNoLabelsAndNoSplit) {
+  WatchedRun one(words("one", {}, {}), folder());
+  ASSERT_EQ(one.wait_for_end(60s), 0) << one.text();
+  ASSERT_NO_FATAL_FAILURE(start_predict(bare_data(folder() + "/bare")));
+  join_host(0);
+  join_host(1);
+
+  ASSERT_EQ(run_->wait_for_end(60s), 0) << run_->text();
+  EXPECT_EQ(predictions("hosts"), predictions("one"));
 }
 
 TEST_F(ManualPredict, AProcessThatIsStartedAgainGetsTheNodesAgain) {

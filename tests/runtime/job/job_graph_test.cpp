@@ -46,7 +46,7 @@ TEST(CheckAgainstGraph, RefusesUnknownAndEmptySplits) {
   info.splits.clear();
   EXPECT_EQ(problems({}, info),
             "/dataset/split: expected data with a split, found none; import the data with ids of "
-            "seeds; `troupe predict` needs a split, too: one of a few nodes does\n");
+            "seeds; `troupe predict` needs none\n");
 }
 
 TEST(CheckAgainstGraph, RefusesMorePartsThanNodes) {
@@ -64,8 +64,38 @@ TEST(CheckAgainstGraph, RefusesMissingFeaturesAndLabelsTogether) {
             "/dataset/path: expected features of \"paper\" nodes, found none; learned rows "
             "(\"embedding\") can take their place\n"
             "/dataset/path: expected labels of \"paper\" nodes, found none; import the data with "
-            "labels; `troupe predict` needs the number of classes of them alone: -1 does for all "
-            "nodes but one of the last class\n");
+            "labels; `troupe predict` needs none\n");
+}
+
+TEST(CheckAgainstGraph, PredictionsNeedNoLabelsAndNoSeedsToTrain) {
+  const auto predicts = [](const Job& job, const GraphInfo& info) {
+    return to_string(check_against_graph(job, info, JobTrainer::none));
+  };
+  GraphInfo info = graph();
+  Job job;
+  job.sample.drop_last = true;
+  job.sample.batch_size = 100;
+  EXPECT_NE(problems(job, info), "");
+  info.splits[0].roles["train"].count = 0;
+  info.splits[0].roles["test"] = {NodeTypeId{1}, 3};
+  EXPECT_EQ(predicts(job, info), "");
+  info.node_types[0].labels->classes = 0;
+  EXPECT_EQ(predicts(job, info), "");
+  info.node_types[0].labels.reset();
+  EXPECT_EQ(predicts(job, info), "");
+
+  info.node_types[0].features.reset();
+  EXPECT_EQ(predicts(job, info),
+            "/dataset/path: expected features of \"paper\" nodes, found none; learned rows "
+            "(\"embedding\") can take their place\n");
+  info = graph();
+  job.train.loss = "bce_logits";
+  EXPECT_EQ(predicts(job, info),
+            "/train/loss: expected \"cross_entropy\" for 3 classes, found \"bce_logits\"; it is "
+            "for 2 classes\n");
+  info.splits.clear();
+  EXPECT_NE(predicts({}, info).find("/dataset/split: expected data with a split"),
+            std::string::npos);
 }
 
 TEST(CheckAgainstGraph, RefusesColumnsWithoutStatistics) {

@@ -176,14 +176,33 @@ TEST_F(JobSeeds, LinksOfAnotherSplitKeepTheirRelations) {
 }
 
 TEST_F(JobSeeds, ASplitWithNothingToScoreIsRefused) {
+  const auto info = store().info();
   job_.eval.split = "harder";
-  const char* const known = "of \"\", \"hard\", \"linked\", \"trained\", found \"harder\"";
-  EXPECT_ERROR(counted(), Errc::invalid_argument, known);
-  EXPECT_ERROR(own(), Errc::invalid_argument, known);
+  EXPECT_ERROR(check_seed_keys(job_, info), Errc::invalid_argument,
+               "of \"\", \"hard\", \"linked\", \"trained\", found \"harder\"");
+  EXPECT_OK(counted());  // predictions of other data need none
+  EXPECT_OK(own());
   job_.eval.split = "trained";
-  EXPECT_ERROR(counted(), Errc::invalid_argument, "found \"trained\", which has neither");
+  EXPECT_ERROR(check_seed_keys(job_, info), Errc::invalid_argument,
+               "found \"trained\", which has neither");
   job_.eval.split = job_.dataset.split;
-  EXPECT_OK(counted());
+  EXPECT_OK(check_seed_keys(job_, info));
+  job_.eval.split = "hard";
+  EXPECT_OK(check_seed_keys(job_, info));
+}
+
+TEST_F(JobSeeds, KeysThatNameTypesAreCheckedWithoutFiles) {
+  auto info = store().info();
+  give("train", {1, 61});  // which is not in the graph
+  EXPECT_OK(check_seed_keys(job_, info));
+  job_.dataset.seeds_type = "book";
+  EXPECT_ERROR(check_seed_keys(job_, info), Errc::invalid_argument,
+               "/dataset/seeds/type: expected one of node, found \"book\"");
+  job_.dataset.seeds.clear();
+  EXPECT_OK(check_seed_keys(job_, info));
+  job_.task.kind = "unsupervised";
+  job_.task.edges = "lends";
+  EXPECT_ERROR(check_seed_keys(job_, info), Errc::invalid_argument, "/task/edges: expected one of");
 }
 
 TEST_F(JobSeeds, FilesThatDoNotFitAreNamedWithTheirKey) {
