@@ -8,6 +8,7 @@
 #include "runtime/data/npy_source.hpp"
 
 #include <filesystem>
+#include <string_view>
 #include <utility>
 
 namespace troupe::graph_source {
@@ -25,6 +26,22 @@ Result<Graph> graph_of_document(Result<nlohmann::json> document, const std::file
     return as_users_mistake(graph.error());
   }
   return graph;
+}
+
+/// The transforms that an edge type of a document has by its own keys, where all keys are known.
+inline Result<EdgeTransforms> own_transforms(const KnownObject& type) {
+  EdgeTransforms own;
+  const auto read = [&](std::string_view key, bool& flag) -> Status {
+    if (const auto* value = type.find(key)) {
+      TROUPE_ASSIGN_OR_RETURN(flag, value->boolean());
+    }
+    return ok_status();
+  };
+  TROUPE_RETURN_IF_ERROR(read("symmetrize", own.symmetrize));
+  TROUPE_RETURN_IF_ERROR(read("dedup", own.dedup));
+  TROUPE_RETURN_IF_ERROR(read("drop_self_loops", own.drop_self_loops));
+  TROUPE_RETURN_IF_ERROR(read("reverse_edges", own.reverse_edges));
+  return own;
 }
 
 }  // namespace troupe::graph_source

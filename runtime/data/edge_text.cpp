@@ -20,11 +20,12 @@ struct Cells {
   std::string_view time;
   char separator = 0;        ///< The first one, as Fields has it
   char other_separator = 0;  ///< The first that differs from it, up to that after the last column
+  std::string_view open_quote;  ///< The first field with a quote that another field ends
   bool ends() const { return !source.empty() && !destination.empty(); }
 };
 
 std::uint32_t last_column(const Format& format) {
-  auto last = std::max({format.source_column, format.destination_column,
+  auto last = std::max({format.source.column, format.destination.column,
                         format.weight_column.value_or(0), format.time_column.value_or(0)});
   for (const auto& column : format.columns) {
     last = std::max(last, column.field);
@@ -40,6 +41,11 @@ void note_separator(char separator, Cells& cells) {
   }
 }
 
+/// Whether a separator inside quotes has cut a field: quotes are not undone.
+bool is_open_quote(std::string_view field) {
+  return field.starts_with('"') && std::ranges::count(field, '"') % 2 == 1;
+}
+
 Cells cells_of(std::string_view line, const Format& format) {
   Cells cells;
   Fields fields(line);
@@ -47,10 +53,13 @@ Cells cells_of(std::string_view line, const Format& format) {
   for (std::uint32_t column = 0; column <= last && !fields.done(); ++column) {
     const auto field = fields.next();
     note_separator(fields.separator(), cells);
-    if (column == format.source_column) {
+    if (cells.open_quote.empty() && is_open_quote(field)) {
+      cells.open_quote = field;
+    }
+    if (column == format.source.column) {
       cells.source = field;
     }
-    if (column == format.destination_column) {
+    if (column == format.destination.column) {
       cells.destination = field;
     }
     if (column == format.weight_column) {
@@ -64,8 +73,8 @@ Cells cells_of(std::string_view line, const Format& format) {
 }
 
 std::string missing_columns(const Format& format) {
-  return fmt::format("expected ids in columns {} and {} (counted from 0)", format.source_column,
-                     format.destination_column);
+  return fmt::format("expected ids in columns {} and {} (counted from 0)", format.source.column,
+                     format.destination.column);
 }
 
 std::string_view name_of(char separator) {
@@ -75,20 +84,29 @@ std::string_view name_of(char separator) {
                              : "a semicolon";
 }
 
-/// Reads an id. \returns why not; empty: it was read
-std::string read_id(std::string_view field, const Format& format, std::uint64_t& id) {
-  const auto [end, error] = std::from_chars(field.data(), field.data() + field.size(), id);
-  if (error == std::errc() && end == field.data() + field.size() && id >= format.first_id &&
-      id < format.end_id) {
-    id -= format.first_id;
+/// Reads an id that is a number. \returns why not; empty: it was read
+std::string read_number(std::string_view field, const End& end, std::uint64_t& id) {
+  const auto [last, error] = std::from_chars(field.data(), field.data() + field.size(), id);
+  if (error == std::errc() && last == field.data() + field.size() && id >= end.first_id &&
+      id < end.end_id) {
+    id -= end.first_id;
     return {};
   }
-  if (format.first_id == format.end_id) {
+  if (end.first_id == end.end_id) {
     return fmt::format("expected no ids, as the number of nodes is 0, got \"{}\"",
                        field.substr(0, 60));
   }
-  return fmt::format("expected a number from {} to {}, got \"{}\"", format.first_id,
-                     format.end_id - 1, field.substr(0, 60));
+  return fmt::format("expected a number from {} to {}, got \"{}\"", end.first_id, end.end_id - 1,
+                     field.substr(0, 60));
+}
+
+/// Reads an id. \returns why not; empty: it was read
+std::string read_id(std::string_view field, const End& end, Ids& ids) {
+  if (end.text) {
+    ids.names.push_back(field);
+    return {};
+  }
+  return read_number(field, end, ids.numbers.emplace_back());
 }
 
 std::string found(std::string_view field) {
@@ -143,16 +161,36 @@ std::string read_beside(std::string_view line, const Cells& cells, const Format&
   return what.empty() ? read_columns(line, format, values) : what;
 }
 
-template <class Edges>
-void clear(Edges& edges, const Format& format) {
-  edges.sources.clear();
-  edges.destinations.clear();
+void clear(const Format& format, Edges& edges) {
+  for (auto* ids : {&edges.sources, &edges.destinations}) {
+    ids->numbers.clear();
+    ids->names.clear();
+  }
   edges.values.weights.clear();
   edges.values.times.clear();
   edges.values.columns.resize(format.columns.size());
   for (auto& column : edges.values.columns) {
     column.clear();
   }
+  edges.count = 0;
+  edges.comments = 0;
+}
+
+/// Whether the fields are those of the columns. \returns why not; empty: they are
+std::string check_cells(const Cells& cells, const Format& format) {
+  if (!cells.ends()) {
+    return missing_columns(format);
+  }
+  if (format.names() && cells.other_separator != 0) {  // One of them is probably part of a name
+    return fmt::format("expected the same separator between all columns, found {} and {}",
+                       name_of(cells.separator), name_of(cells.other_separator));
+  }
+  const bool quotes = cells.separator == ',' || cells.separator == ';';
+  if (quotes && !cells.open_quote.empty()) {
+    return fmt::format("expected no separator inside quotes, which are not undone, found {}",
+                       cells.open_quote.substr(0, 60));
+  }
+  return {};
 }
 
 }  // namespace
@@ -164,44 +202,23 @@ bool is_header(std::string_view line, const Format& format) {
          first == '"';
 }
 
-void parse_numbers(std::string_view text, const Format& format, Numbers& numbers) {
-  clear(numbers, format);
-  for_each_data_line(text, numbers, [&](std::string_view line) -> std::string {
-    const auto cells = cells_of(line, format);
-    if (!cells.ends()) {
-      return missing_columns(format);
-    }
-    std::uint64_t source = 0;
-    std::uint64_t destination = 0;
-    auto what = read_id(cells.source, format, source);
-    if (what.empty()) {
-      what = read_id(cells.destination, format, destination);
-    }
-    numbers.sources.push_back(source);
-    numbers.destinations.push_back(destination);
-    return what.empty() ? read_beside(line, cells, format, numbers.values) : what;
-  });
-}
-
-void parse_names(std::string_view text, const Format& format, Names& names) {
-  clear(names, format);
-  names.comments = 0;
+void parse(std::string_view text, const Format& format, Edges& edges) {
+  clear(format, edges);
   const auto take = [&](std::string_view line) -> std::string {
     const auto cells = cells_of(line, format);
-    if (!cells.ends()) {
-      return missing_columns(format);
+    auto what = check_cells(cells, format);
+    if (what.empty()) {
+      what = read_id(cells.source, format.source, edges.sources);
     }
-    if (cells.other_separator != 0) {  // One of them is probably part of a name
-      return fmt::format("expected the same separator between all columns, found {} and {}",
-                         name_of(cells.separator), name_of(cells.other_separator));
+    if (what.empty()) {
+      what = read_id(cells.destination, format.destination, edges.destinations);
     }
-    names.sources.push_back(cells.source);
-    names.destinations.push_back(cells.destination);
-    return read_beside(line, cells, format, names.values);
+    ++edges.count;
+    return what.empty() ? read_beside(line, cells, format, edges.values) : what;
   };
-  for_each_data_line(text, names, take, [&](std::string_view line) {
+  for_each_data_line(text, edges, take, [&](std::string_view line) {
     const bool comment = text_lines::is_comment(line);
-    names.comments += comment && !line.empty() ? 1U : 0U;
+    edges.comments += format.names() && comment && !line.empty() ? 1U : 0U;
     return comment;
   });
 }

@@ -13,18 +13,27 @@
 
 namespace troupe::edge_text {
 
+/// Where the ids of one end of each edge are, and what they may be.
+struct End {
+  std::uint32_t column = 0;
+  bool text = false;           ///< any text; else numbers
+  std::uint64_t first_id = 0;  ///< of numbers: the smallest, which becomes 0
+  std::uint64_t end_id = 0;    ///< of numbers: they lie below it
+};
+
 struct Format {
-  std::uint32_t source_column = 0;
-  std::uint32_t destination_column = 1;
-  std::uint64_t first_id = 0;
-  std::uint64_t end_id = 0;  ///< ids lie below it
+  End source = {};
+  End destination = {.column = 1};
   std::optional<std::uint32_t> weight_column = {};
   std::optional<std::uint32_t> time_column = {};
   std::vector<LineColumn> columns = {};
+  /// Whether ids of any end are text.
+  bool names() const { return source.text || destination.text; }
 };
 
 /// Whether a line names columns rather than ids: a letter begins where its source should be a
 /// number.
+/// \requires ids are numbers
 bool is_header(std::string_view line, const Format& format);
 
 /// What lies on the edges of some lines: one value each where the format has the column.
@@ -34,25 +43,22 @@ struct Values {
   std::vector<std::vector<std::byte>> columns;  ///< As in the format, each as bytes of its dtype
 };
 
+/// The ids of one end, either numbers from 0 on or views into the text.
+struct Ids {
+  std::vector<std::uint64_t> numbers;
+  std::vector<std::string_view> names;
+};
+
 /// The edges of some lines.
-struct Numbers {
-  std::vector<std::uint64_t> sources;
-  std::vector<std::uint64_t> destinations;
+struct Edges {
+  Ids sources;
+  Ids destinations;
   Values values;
+  std::uint64_t count = 0;
+  std::uint64_t comments = 0;  ///< lines that begin with #, % or //; counted where ids are text
   std::uint64_t lines = 0;
   std::vector<text_lines::BadLine> bad;  ///< the first one, if any; parsing ended there
 };
-void parse_numbers(std::string_view text, const Format& format, Numbers& numbers);
-
-/// The same with ids as they are written: views into the text.
-struct Names {
-  std::vector<std::string_view> sources;
-  std::vector<std::string_view> destinations;
-  Values values;
-  std::uint64_t comments = 0;  ///< lines that begin with #, % or //
-  std::uint64_t lines = 0;
-  std::vector<text_lines::BadLine> bad;
-};
-void parse_names(std::string_view text, const Format& format, Names& names);
+void parse(std::string_view text, const Format& format, Edges& edges);
 
 }  // namespace troupe::edge_text

@@ -1,6 +1,7 @@
 #include "runtime/data/formats.hpp"
 
 #include "runtime/data/dgl_import.hpp"
+#include "runtime/data/edgelist_document.hpp"
 #include "runtime/data/edgelist_import.hpp"
 #include "runtime/data/graphbolt_import.hpp"
 #include "runtime/data/npy_import.hpp"
@@ -15,7 +16,43 @@
 namespace troupe {
 namespace {
 
+/// Whether an option has another value than its default.
+bool is_stated(const FormatOption& option, const FormatOptions& options) {
+  return std::visit(
+      [&](auto field) {
+        if constexpr (std::is_same_v<decltype(field), std::monostate>) {
+          return false;
+        } else {
+          return options.*field != FormatOptions().*field;
+        }
+      },
+      option.field);
+}
+
+std::string flag_of(std::string_view option) {
+  auto flag = fmt::format("--{}", option);
+  std::ranges::replace(flag, '_', '-');
+  return flag;
+}
+
+/// Lists that a JSON document names, which also says how to read each.
+Result<GraphInfo> make_edgelists(const ImportRequest& request, Executor& executor) {
+  const auto& document = request.sources.front();
+  for (const auto& option : format_options()) {
+    if (is_stated(option, request.more)) {
+      return Error(Errc::invalid_argument,
+                   fmt::format("{}: expected none beside {}, which says how each list is read",
+                               flag_of(option.name), document.string()));
+    }
+  }
+  TROUPE_ASSIGN_OR_RETURN(const auto lists, read_edgelists(document, request.import.edges));
+  return import_edgelists(lists, request.store, request.import, executor);
+}
+
 Result<GraphInfo> make_edgelist(const ImportRequest& request, Executor& executor) {
+  if (request.sources.size() == 1 && request.sources.front().extension() == ".json") {
+    return make_edgelists(request, executor);
+  }
   const auto& more = request.more;
   const auto column = [](std::optional<std::uint64_t> number) {
     return number ? std::optional(static_cast<std::uint32_t>(*number)) : std::nullopt;
@@ -28,7 +65,11 @@ Result<GraphInfo> make_edgelist(const ImportRequest& request, Executor& executor
                           .time_column = column(more.time_column),
                           .header = more.header,
                           .text_ids = more.ids == "text",
-                          .nodes = more.nodes};
+                          .nodes = more.nodes,
+                          .types = more.types};
+  if (more.counts) {
+    TROUPE_ASSIGN_OR_RETURN(options.counts, parse_node_counts(*more.counts));
+  }
   TROUPE_ASSIGN_OR_RETURN(options.columns, parse_line_columns(more.edge_columns));
   return import_edgelist(request.sources, request.store, options, executor);
 }
@@ -71,10 +112,11 @@ std::vector<ImportFormat> format_rows() {
              return import_npy(request.sources.front(), request.store, request.import, executor);
            }},
       {.name = "edgelist",
-       .source = "text files with an edge a line, read one after the other as one list",
-       .help = "one node type `node`, one edge type `edge`",
-       .options = {"columns", "weight_column", "time_column", "edge_columns", "ids", "first_id",
-                   "nodes", "header"},
+       .source = "text files with an edge a line, read one after the other as one list, or a JSON "
+                 "file that names lists",
+       .help = "one node type `node`, one edge type `edge`, or those that are named",
+       .options = {"types", "columns", "weight_column", "time_column", "edge_columns", "ids",
+                   "first_id", "nodes", "counts", "header"},
        .several = true,
        .features = false,
        .make = make_edgelist},
@@ -113,6 +155,10 @@ std::vector<ImportFormat> format_rows() {
 std::vector<FormatOption> format_option_rows() {
   constexpr std::uint64_t any = ~std::uint64_t{0};
   return {
+      {"types",
+       "node type of sources, edge type, node type of destinations, as user,rates,item",
+       {.type = ValueType::text_list, .min_items = 3, .max_items = 3},
+       &FormatOptions::types},
       {"columns",
        "columns of source and destination, counted from 0",
        {.type = ValueType::integer_list, .high = 0xffff'ffff, .min_items = 2, .max_items = 2},
@@ -147,27 +193,13 @@ std::vector<FormatOption> format_option_rows() {
   };
 }
 
-/// Whether an option has another value than its default.
-bool is_stated(const FormatOption& option, const FormatOptions& options) {
-  return std::visit(
-      [&](auto field) {
-        if constexpr (std::is_same_v<decltype(field), std::monostate>) {
-          return false;
-        } else {
-          return options.*field != FormatOptions().*field;
-        }
-      },
-      option.field);
-}
-
 Status check_options(const ImportFormat& format, const FormatOptions& options) {
   for (const auto& option : format_options()) {
     if (is_stated(option, options) && !reads_option(format, option.name)) {
-      std::string flag(option.name);
-      std::ranges::replace(flag, '_', '-');
-      return Error(Errc::invalid_argument,
-                   fmt::format("--{}: expected a format that reads it ({}), got {}", flag,
-                               readers_of(import_formats(), option.name), format.name));
+      return Error(
+          Errc::invalid_argument,
+          fmt::format("{}: expected a format that reads it ({}), got {}", flag_of(option.name),
+                      readers_of(import_formats(), option.name), format.name));
     }
   }
   return ok_status();

@@ -21,6 +21,7 @@ namespace troupe {
 
 /// Options of all formats with their defaults; each format reads some of them.
 struct FormatOptions {
+  std::vector<std::string> types = {};
   std::vector<std::uint32_t> columns = {0, 1};
   std::string ids = "number";
   std::optional<std::uint64_t> weight_column = {};

@@ -5,8 +5,11 @@
 #include "runtime/base/result.hpp"
 #include "runtime/graph/json_reader.hpp"
 
+#include <algorithm>
 #include <filesystem>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 namespace troupe {
@@ -22,6 +25,21 @@ Result<nlohmann::json> read_json_document(const std::filesystem::path& file);
 /// \errors invalid_argument: no object; an unknown key
 Result<std::vector<JsonValue::Member>> known_members(const JsonValue& value,
                                                      const std::vector<std::string>& known);
+
+/// An object whose keys are all known.
+struct KnownObject {
+  const JsonValue* find(std::string_view key) const {
+    const auto found = std::ranges::find(members, key, &JsonValue::Member::key);
+    return found == members.end() ? nullptr : &found->value;
+  }
+  std::vector<JsonValue::Member> members;
+};
+/// \errors as known_members()
+inline Result<KnownObject> known_object(const JsonValue& value,
+                                        const std::vector<std::string>& known) {
+  TROUPE_ASSIGN_OR_RETURN(auto members, known_members(value, known));
+  return KnownObject{std::move(members)};
+}
 
 /// An error of reading JSON, as that of a user's file; one of the whole document begins without a
 /// pointer.

@@ -16,29 +16,14 @@ namespace {
 using namespace graph_source;
 using npy_source::Source;
 
-/// A value that stands at a known key.
-struct Known {
-  explicit Known(std::vector<JsonValue::Member> all) : members(std::move(all)) {}
-  const JsonValue* find(std::string_view key) const {
-    const auto found = std::ranges::find(members, key, &JsonValue::Member::key);
-    return found == members.end() ? nullptr : &found->value;
-  }
-  std::vector<JsonValue::Member> members;
-};
-
-Result<Known> known(const JsonValue& value, const std::vector<std::string>& keys) {
-  TROUPE_ASSIGN_OR_RETURN(auto members, known_members(value, keys));
-  return Known(std::move(members));
-}
-
 class Document {
  public:
   Document(const Source& source, const ImportOptions& options, Executor& executor)
       : source_(source), options_(options), executor_(executor) {}
 
   Result<Graph> read(const JsonValue& document) {
-    TROUPE_ASSIGN_OR_RETURN(const auto top,
-                            known(document, {"node_types", "edge_types", "splits", "links"}));
+    TROUPE_ASSIGN_OR_RETURN(
+        const auto top, known_object(document, {"node_types", "edge_types", "splits", "links"}));
     TROUPE_ASSIGN_OR_RETURN(const auto node_types, document.member("node_types"));
     TROUPE_ASSIGN_OR_RETURN(const auto nodes, node_types.members());
     for (const auto& type : nodes) {
@@ -59,7 +44,7 @@ class Document {
   }
 
  private:
-  static Result<std::string> text(const Known& object, std::string_view key) {
+  static Result<std::string> text(const KnownObject& object, std::string_view key) {
     const auto* value = object.find(key);
     return value != nullptr ? value->string() : std::string();
   }
@@ -71,7 +56,7 @@ class Document {
 
   Status read_nodes(const JsonValue::Member& type) {
     TROUPE_ASSIGN_OR_RETURN(const auto object,
-                            known(type.value, {"count", "features", "labels", "columns"}));
+                            known_object(type.value, {"count", "features", "labels", "columns"}));
     Nodes nodes;
     nodes.name = type.key;
     if (const auto* count = object.find("count")) {
@@ -95,7 +80,7 @@ class Document {
       TROUPE_ASSIGN_OR_RETURN(auto table, open(value));
       return labels_of(std::move(table), {}, executor_);
     }
-    TROUPE_ASSIGN_OR_RETURN(const auto object, known(value, {"numbers"}));
+    TROUPE_ASSIGN_OR_RETURN(const auto object, known_object(value, {"numbers"}));
     TROUPE_ASSIGN_OR_RETURN(auto file, value.string("numbers"));
     TROUPE_ASSIGN_OR_RETURN(auto table, Table::open(source_, {std::move(file)}, TableFormat::npy));
     return numbers_of(std::move(table));
@@ -121,7 +106,7 @@ class Document {
 
   Result<std::unique_ptr<FeatureRows>> read_sparse(const JsonValue& value) const {
     TROUPE_ASSIGN_OR_RETURN(const auto object,
-                            known(value, {"indptr", "indices", "data", "columns"}));
+                            known_object(value, {"indptr", "indices", "data", "columns"}));
     npy_source::SparseFiles files;
     TROUPE_ASSIGN_OR_RETURN(files.offsets, value.string("indptr"));
     TROUPE_ASSIGN_OR_RETURN(files.columns, value.string("indices"));
@@ -134,7 +119,7 @@ class Document {
   }
 
   /// Arrays by name, each a file, or a file with its dtype: bf16 is stored as u16.
-  Result<std::vector<std::unique_ptr<ColumnRows>>> read_columns(const Known& type) const {
+  Result<std::vector<std::unique_ptr<ColumnRows>>> read_columns(const KnownObject& type) const {
     std::vector<std::unique_ptr<ColumnRows>> columns;
     const auto* value = type.find("columns");
     if (value == nullptr) {
@@ -145,7 +130,7 @@ class Document {
       NamedColumn column{member.key};
       auto file = member.value.string();
       if (!file) {
-        TROUPE_ASSIGN_OR_RETURN(const auto object, known(member.value, {"file", "dtype"}));
+        TROUPE_ASSIGN_OR_RETURN(const auto object, known_object(member.value, {"file", "dtype"}));
         file = member.value.string("file");
         TROUPE_ASSIGN_OR_RETURN(const auto dtype, member.value.string("dtype"));
         if (dtype != to_string(DType::bf16)) {
@@ -168,18 +153,8 @@ class Document {
     TROUPE_ASSIGN_OR_RETURN(const auto name, value.string());
     return find_nodes(graph_, name, value.place());
   }
-  Result<EdgeTransforms> read_transforms(const Known& object, bool one_type) const {
-    EdgeTransforms own;
-    const auto read = [&](std::string_view key, bool& flag) -> Status {
-      if (const auto* value = object.find(key)) {
-        TROUPE_ASSIGN_OR_RETURN(flag, value->boolean());
-      }
-      return ok_status();
-    };
-    TROUPE_RETURN_IF_ERROR(read("symmetrize", own.symmetrize));
-    TROUPE_RETURN_IF_ERROR(read("dedup", own.dedup));
-    TROUPE_RETURN_IF_ERROR(read("drop_self_loops", own.drop_self_loops));
-    TROUPE_RETURN_IF_ERROR(read("reverse_edges", own.reverse_edges));
+  Result<EdgeTransforms> read_transforms(const KnownObject& object, bool one_type) const {
+    TROUPE_ASSIGN_OR_RETURN(const auto own, own_transforms(object));
     return transforms_of(options_.edges, own, one_type);
   }
 
@@ -193,10 +168,10 @@ class Document {
 
   Status read_edges(const JsonValue::Member& type) {
     const auto& value = type.value;
-    TROUPE_ASSIGN_OR_RETURN(
-        const auto object,
-        known(value, {"source", "destination", "edges", "weights", "times", "features", "columns",
-                      "symmetrize", "dedup", "drop_self_loops", "reverse_edges"}));
+    TROUPE_ASSIGN_OR_RETURN(const auto object,
+                            known_object(value, {"source", "destination", "edges", "weights",
+                                                 "times", "features", "columns", "symmetrize",
+                                                 "dedup", "drop_self_loops", "reverse_edges"}));
     Edges edges;
     edges.name = type.key;
     TROUPE_ASSIGN_OR_RETURN(const auto source, value.member("source"));
@@ -222,7 +197,8 @@ class Document {
   Status read_splits(const JsonValue& value) {
     TROUPE_ASSIGN_OR_RETURN(const auto splits, value.members());
     for (const auto& split : splits) {
-      TROUPE_ASSIGN_OR_RETURN(const auto roles, known(split.value, {"train", "val", "test"}));
+      TROUPE_ASSIGN_OR_RETURN(const auto roles,
+                              known_object(split.value, {"train", "val", "test"}));
       for (const auto& role : roles.members) {
         TROUPE_ASSIGN_OR_RETURN(graph_.seeds[std::make_pair(split.key, role.key)],
                                 read_seeds(role.value));
@@ -244,7 +220,7 @@ class Document {
       TROUPE_ASSIGN_OR_RETURN(seeds.ids, read_ids(type.value, nodes));
       return seeds;
     }
-    TROUPE_ASSIGN_OR_RETURN(const auto object, known(type.value, {"ids", "times"}));
+    TROUPE_ASSIGN_OR_RETURN(const auto object, known_object(type.value, {"ids", "times"}));
     TROUPE_ASSIGN_OR_RETURN(const auto ids, type.value.member("ids"));
     TROUPE_ASSIGN_OR_RETURN(seeds.ids, read_ids(ids, nodes));
     if (const auto* times = object.find("times")) {
@@ -275,7 +251,8 @@ class Document {
   Status read_all_links(const JsonValue& value) {
     TROUPE_ASSIGN_OR_RETURN(const auto splits, value.members());
     for (const auto& split : splits) {
-      TROUPE_ASSIGN_OR_RETURN(const auto roles, known(split.value, {"train", "val", "test"}));
+      TROUPE_ASSIGN_OR_RETURN(const auto roles,
+                              known_object(split.value, {"train", "val", "test"}));
       for (const auto& role : roles.members) {
         TROUPE_ASSIGN_OR_RETURN(graph_.links[std::make_pair(split.key, role.key)],
                                 read_links(role.value));
@@ -303,7 +280,8 @@ class Document {
     if (auto ends = type.value.string()) {
       files.pairs.push_back(*std::move(ends));
     } else {
-      TROUPE_ASSIGN_OR_RETURN(const auto object, known(type.value, {"ends", "times", "labels"}));
+      TROUPE_ASSIGN_OR_RETURN(const auto object,
+                              known_object(type.value, {"ends", "times", "labels"}));
       TROUPE_ASSIGN_OR_RETURN(files.pairs.emplace_back(), type.value.string("ends"));
       TROUPE_ASSIGN_OR_RETURN(files.times, text(object, "times"));
       TROUPE_ASSIGN_OR_RETURN(files.weights, text(object, "labels"));
