@@ -254,6 +254,16 @@ inline std::vector<File> edgelist_with_values_folder() {
           text_file("options", "\x40")};
 }
 
+inline std::vector<File> edgelist_document_folder() {
+  return {text_file("a.csv", "u,i,w,t\nann,1,0.5,7\nbob,2,1e-3,-8\n"),
+          text_file("b.txt", "bob ann\n# one\nann carl\n"), text_file("lists.json", R"({
+  "node_types": {"i": {"first_id": 1, "count": 5}, "u": {"ids": "text"}},
+  "edge_types": {
+    "r": {"source": "u", "destination": "i", "edges": ["a.csv"], "header": true, "columns": [0, 1],
+          "weight_column": 2, "time_column": 3, "edge_columns": ["x=2:f64"], "reverse_edges": true},
+    "k": {"source": "u", "destination": "u", "edges": "b.txt", "symmetrize": true}}})")};
+}
+
 /// A folder with options asked for, as the fuzz target has them.
 inline std::vector<File> with_options(std::vector<File> folder, const std::string& options) {
   folder.push_back(text_file("options", options));
@@ -290,6 +300,7 @@ inline std::map<std::string, std::vector<File>> format_folders() {
           {"ogb-lsc-columns", with_options(ogb_lsc_folder(), std::string("\x00\x01", 2))},
           {"triples", triples_folder()},
           {"edgelist", edgelist_folder()},
+          {"edgelist-document", edgelist_document_folder()},
           {"edgelist-values", edgelist_with_values_folder()},
           {"edgelist-columns",
            with_columns({text_file("edges.txt", "0 1 0.5 7\n2,1,1e-3,-8\r\n3;0;0;9\n")})}};

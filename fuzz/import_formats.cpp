@@ -49,8 +49,8 @@ ImportOptions import_options(unsigned asked) {
 }
 
 /// Formats of single files, by the names of those in the corpus.
-constexpr std::array<std::pair<const char*, const char*>, 2> files_of_formats = {
-    {{"graph.json", "npy"}, {"edges.txt", "edgelist"}}};
+constexpr std::array<std::pair<const char*, const char*>, 3> files_of_formats = {
+    {{"graph.json", "npy"}, {"lists.json", "edgelist"}, {"edges.txt", "edgelist"}}};
 
 /// The format of a folder and its source; without any marker it is OGB's.
 std::pair<const ImportFormat*, fs::path> format_of(const fs::path& dir) {
@@ -97,6 +97,9 @@ Result<GraphInfo> import(const fs::path& dir, const fs::path& out, unsigned aske
   InlineExecutor executor;
   const auto [format, source] = format_of(dir);
   ImportRequest request{.sources = {source}, .store = out, .import = import_options(asked)};
+  if (source.filename() == "lists.json") {  // It says itself what options say of one list
+    return format->make(request, executor);
+  }
   request.more.ids = (asked & text_ids) != 0 ? "text" : "number";
   request.more.relations = (asked & one_type) != 0 ? "one" : "types";
   if ((asked & edge_values) != 0) {

@@ -46,6 +46,12 @@ bool is_open_quote(std::string_view field) {
   return field.starts_with('"') && std::ranges::count(field, '"') % 2 == 1;
 }
 
+/// A number without the quotes around it.
+std::string_view unquoted(std::string_view field) {
+  const bool quoted = field.size() > 1 && field.starts_with('"') && field.ends_with('"');
+  return quoted ? field.substr(1, field.size() - 2) : field;
+}
+
 Cells cells_of(std::string_view line, const Format& format) {
   Cells cells;
   Fields fields(line);
@@ -86,9 +92,10 @@ std::string_view name_of(char separator) {
 
 /// Reads an id that is a number. \returns why not; empty: it was read
 std::string read_number(std::string_view field, const End& end, std::uint64_t& id) {
-  const auto [last, error] = std::from_chars(field.data(), field.data() + field.size(), id);
-  if (error == std::errc() && last == field.data() + field.size() && id >= end.first_id &&
-      id < end.end_id) {
+  const auto number = unquoted(field);
+  const auto* const stop = number.data() + number.size();
+  const auto [last, error] = std::from_chars(number.data(), stop, id);
+  if (error == std::errc() && last == stop && id >= end.first_id && id < end.end_id) {
     id -= end.first_id;
     return {};
   }
@@ -125,7 +132,7 @@ std::string read_columns(std::string_view line, const Format& format, Values& va
         continue;
       }
       --missing;
-      if (!number_text::append(text, column.dtype, values.columns[i])) {
+      if (!number_text::append(unquoted(text), column.dtype, values.columns[i])) {
         return fmt::format("expected {} in column {}, as {}, got {}",
                            number_text::number_of(column.dtype), field, column.name, found(text));
       }
@@ -143,12 +150,13 @@ std::string read_columns(std::string_view line, const Format& format, Values& va
 std::string read_values(const Cells& cells, const Format& format, Values& values) {
   if (format.weight_column) {
     auto& weight = values.weights.emplace_back();
-    if (!number_text::parse(cells.weight, weight) || weight < 0) {
+    if (!number_text::parse(unquoted(cells.weight), weight) || weight < 0) {
       return fmt::format("expected a finite weight of 0 or more in column {}, got {}",
                          *format.weight_column, found(cells.weight));
     }
   }
-  if (format.time_column && !number_text::parse(cells.time, values.times.emplace_back())) {
+  if (format.time_column &&
+      !number_text::parse(unquoted(cells.time), values.times.emplace_back())) {
     return fmt::format("expected a time, an integer of 64 bits, in column {}, got {}",
                        *format.time_column, found(cells.time));
   }
@@ -196,10 +204,10 @@ std::string check_cells(const Cells& cells, const Format& format) {
 }  // namespace
 
 bool is_header(std::string_view line, const Format& format) {
-  const auto source = cells_of(line, format).source;
+  auto source = cells_of(line, format).source;
+  source.remove_prefix(source.starts_with('"') ? 1 : 0);
   const auto first = source.empty() ? '0' : source.front();
-  return (first >= 'a' && first <= 'z') || (first >= 'A' && first <= 'Z') || first == '_' ||
-         first == '"';
+  return (first >= 'a' && first <= 'z') || (first >= 'A' && first <= 'Z') || first == '_';
 }
 
 void parse(std::string_view text, const Format& format, Edges& edges) {

@@ -10,6 +10,7 @@
 #include <initializer_list>
 #include <new>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace troupe {
@@ -308,7 +309,11 @@ Result<GraphInfo> import_edgelists(const Edgelists& lists, const fs::path& out,
   TROUPE_RETURN_IF_ERROR(check_lists(lists));
   try {
     TROUPE_ASSIGN_OR_RETURN(auto writer, StoreWriter::create(out, options.writer, executor));
-    return EdgelistImport(lists, options, executor, writer).run();
+    auto info = EdgelistImport(lists, options, executor, writer).run();
+    if (!info && !lists.document.empty()) {
+      return std::move(info).error().with(lists.document.string());
+    }
+    return info;
   } catch (const std::bad_alloc&) {
     return Error(Errc::out_of_memory, fmt::format("{}: no memory to import", out.string()));
   }

@@ -53,12 +53,12 @@ struct Edgelists {
 /// by the same separator, up to the one after the last column that is read. Skipped: empty lines,
 /// lines that begin with #, % or // (where ids are text their number is reported as left out), and
 /// the first line of a file that has a letter where its source's number should be (a header; not
-/// where ids are text). Quotes are not undone: between commas and semicolons a field that begins with
-/// one must end with one. Where a column of weights or times is stated, every edge has one: a finite
-/// number of 0 or more, rounded to f32, or an integer of 64 bits; likewise for named columns, as
-/// number_text::append() reads them. Files may be compressed by gzip or zstd, found by their first
-/// bytes. Text ids are kept in the store as nodes-TYPE/names.txt, line i + 1 for node i; while
-/// importing they are all in memory, beside `memory_bytes`.
+/// where ids are text). Quotes are undone around numbers alone: between commas and semicolons a field
+/// that begins with one must end with one. Where a column of weights or times is stated, every edge
+/// has one: a finite number of 0 or more, rounded to f32, or an integer of 64 bits; likewise for named
+/// columns, as number_text::append() reads them. Files may be compressed by gzip or zstd, found by
+/// their first bytes. Text ids are kept in the store as nodes-TYPE/names.txt, line i + 1 for node i;
+/// while importing they are all in memory, beside `memory_bytes`.
 /// \param options  its transforms of edges are not read: each list has its own
 /// \errors not_found: a file is missing; invalid_argument: columns or ids that cannot be, a line that
 ///   does not fit, with file, line and text; data_corruption: compressed bytes that are damaged;
