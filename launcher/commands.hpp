@@ -75,7 +75,7 @@ struct PredictArguments {
   /// Roles whose links are not named as such; "none" alone: none are left out.
   std::vector<std::string> leave_out = {"train"};
   std::string complete = "tail";  ///< end of triples that `top` finds: tail or head
-  bool names = false;             ///< Of a knowledge graph: read in files, and written
+  bool names = false;             ///< Names of nodes, read in files and written
   std::string edge_type = {};     ///< Name of theirs; empty: the only one that is learned
   bool embeddings = false;        ///< the inputs of the last layer instead of the logits
   bool learned = false;           ///< the rows that `embedding` trains instead, without features

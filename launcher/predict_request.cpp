@@ -107,10 +107,13 @@ Status check_effects(const Job& job, const PredictArguments& arguments) {
   if (!arguments.edge_type.empty() && !job.task.links()) {
     return edge_type_without_pairs();
   }
-  if (arguments.names && (!job.task.knowledge() || arguments.links.empty())) {
+  const bool has_names = job.task.knowledge() ? !arguments.links.empty() : arguments.top > 0;
+  if (arguments.names && !has_names) {
     return Error(Errc::invalid_argument,
-                 fmt::format("--names: expected --links and task.kind \"knowledge\", found {}",
-                             arguments.links.empty() ? "no --links" : job.task.kind));
+                 job.task.knowledge()
+                     ? std::string("--names: expected --links, found none")
+                     : fmt::format("--names: expected --top with task.kind \"{}\", found none",
+                                   job.task.kind));
   }
   return ok_status();
 }

@@ -191,9 +191,11 @@ Result<RunResult> infer(const PreparedRun& run, RunSetup setup, InferenceTask ta
 }
 
 Result<SeedList> nodes_of(const PreparedRun& run, const PredictArguments& arguments,
-                          NodeTypeId type, const SayLine& say) {
-  auto found = find_nodes(
-      run.store, {.sources = arguments.nodes, .split = run.job.dataset.split, .node_type = type});
+                          NodeTypeId type, const SayLine& say, const NodeNames* names) {
+  auto found = find_nodes(run.store, {.sources = arguments.nodes,
+                                      .split = run.job.dataset.split,
+                                      .node_type = type,
+                                      .names = names});
   if (!found && !arguments.nodes_given) {
     const auto what = found.error().what();
     return Error(
@@ -237,7 +239,7 @@ Result<std::vector<std::shared_ptr<const Matrix>>> compared_rows(const PreparedR
 Result<std::shared_ptr<const TripleNames>> names_of(const PreparedRun& run,
                                                     const PredictArguments& arguments) {
   std::shared_ptr<const TripleNames> names;
-  if (!arguments.names) {
+  if (!arguments.names || !run.job.task.knowledge()) {
     return names;
   }
   const auto& job = run.job;

@@ -41,8 +41,9 @@ Result<RunResult> infer(const PreparedRun& run, RunSetup setup, InferenceTask ta
 using SayLine = std::function<void(const std::string&)>;
 
 /// The nodes that are asked for. \errors as find_nodes()
+/// \param names  of the type, which .txt files then have; null: they have ids
 Result<SeedList> nodes_of(const PreparedRun& run, const PredictArguments& arguments,
-                          NodeTypeId type, const SayLine& say);
+                          NodeTypeId type, const SayLine& say, const NodeNames* names = nullptr);
 
 /// Rows of lists of nodes as a decoder compares them: outputs of the last layer, or without layers what the model
 /// reads.
@@ -56,12 +57,12 @@ Result<std::vector<std::shared_ptr<const Matrix>>> compared_rows(const PreparedR
 Status predict_links(const PreparedRun& run, const PredictArguments& arguments,
                      const TripleNames* names, const SayLine& say);
 /// Writes the nodes that it scores highest with each of some: `troupe predict --top`.
-/// \param names  of names_of()
+/// \param names  of names_of(); those of other graphs it reads itself
 Status predict_top(const PreparedRun& run, const PredictArguments& arguments,
                    const TripleNames* names, const SayLine& say);
 
 /// Names of the job's knowledge graph where they are asked for, else null.
-/// \errors invalid_argument: another task, or no --links; those of TripleNames::read()
+/// \errors those of TripleNames::read()
 Result<std::shared_ptr<const TripleNames>> names_of(const PreparedRun& run,
                                                     const PredictArguments& arguments);
 

@@ -219,6 +219,60 @@ Status predict_top_entities(const PreparedRun& run, const PredictArguments& argu
   return ok_status();
 }
 
+/// Names of both ends; none where a type has numbers.
+struct NamesOfEnds {
+  std::shared_ptr<const NodeNames> sources = nullptr;
+  std::shared_ptr<const NodeNames> destinations = nullptr;
+  bool asked = false;
+};
+
+/// \errors those of NodeNames::read(); not_found: neither type has names
+Result<NamesOfEnds> names_of_ends(const PreparedRun& run, const PredictArguments& arguments,
+                                  const EndTypes& ends) {
+  NamesOfEnds names{.asked = arguments.names};
+  if (!names.asked) {
+    return names;
+  }
+  const auto& store = run.job.dataset.path;
+  const auto& types = run.store.info().node_types;
+  const auto& source = types[raw(ends.source)];
+  const auto& destination = types[raw(ends.destination)];
+  TROUPE_ASSIGN_OR_RETURN(names.sources, NodeNames::read(store, source));
+  names.destinations = names.sources;
+  if (ends.destination != ends.source) {
+    TROUPE_ASSIGN_OR_RETURN(names.destinations, NodeNames::read(store, destination));
+  }
+  if (!names.sources && !names.destinations) {
+    return Error(Errc::not_found,
+                 fmt::format("--names: expected names of \"{}\" or \"{}\" nodes in {}, which an "
+                             "import of text ids keeps, found none\ntry: without --names",
+                             source.name, destination.name, store.string()));
+  }
+  return names;
+}
+
+/// The partners of each source, best first.
+std::vector<NamedPartner> named_partners(const NamesOfEnds& names, const SeedList& sources,
+                                         std::span<const std::int64_t> partners,
+                                         ConstMatrix scores) {
+  const auto word = [](const std::shared_ptr<const NodeNames>& of_type, std::uint64_t node) {
+    return of_type ? std::string(of_type->of(node)) : fmt::to_string(node);
+  };
+  std::vector<NamedPartner> named;
+  for (std::size_t i = 0; i < sources.original.size(); ++i) {
+    for (std::size_t place = 0; place < scores.cols; ++place) {
+      const auto partner = partners[i * scores.cols + place];
+      if (partner < 0) {
+        break;
+      }
+      named.push_back({word(names.sources, raw(sources.original[i])),
+                       word(names.destinations, static_cast<std::uint64_t>(partner)),
+                       scores.row(i)[place]});
+    }
+  }
+  return named;
+}
+
 }  // namespace
 
 Status predict_top(const PreparedRun& run, const PredictArguments& arguments,
@@ -232,7 +286,9 @@ Status predict_top(const PreparedRun& run, const PredictArguments& arguments,
   const auto& types = type.ends;
   const auto& destination = graph.node_types[raw(types.destination)];
   TROUPE_RETURN_IF_ERROR(check_count(destination));
-  TROUPE_ASSIGN_OR_RETURN(const auto sources, nodes_of(run, arguments, types.source, say));
+  TROUPE_ASSIGN_OR_RETURN(const auto names_of_both, names_of_ends(run, arguments, types));
+  TROUPE_ASSIGN_OR_RETURN(const auto sources,
+                          nodes_of(run, arguments, types.source, say, names_of_both.sources.get()));
   TROUPE_RETURN_IF_ERROR(
       check_top_fits(sources.original.size(), arguments.top, free_memory_bytes()));
   RunSetup setup;
@@ -260,9 +316,14 @@ Status predict_top(const PreparedRun& run, const PredictArguments& arguments,
   const auto folder = folder_of_predictions(job, arguments);
   TROUPE_RETURN_IF_ERROR(
       write_top_predictions(folder, sources.original, top.rows, top.scores.view()));
+  if (names_of_both.asked) {
+    TROUPE_RETURN_IF_ERROR(write_named_partners(
+        folder, named_partners(names_of_both, sources, top.rows, top.scores.view())));
+  }
   say(fmt::format("the {} best of {} \"{}\" nodes for each of {} \"{}\" nodes, in {}",
                   arguments.top, destinations->rows(), destination.name, sources.original.size(),
-                  graph.node_types[raw(types.source)].name, (folder / "partners.npy").string()));
+                  graph.node_types[raw(types.source)].name,
+                  (folder / (names_of_both.asked ? "partners.tsv" : "partners.npy")).string()));
   return ok_status();
 }
 

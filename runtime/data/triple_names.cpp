@@ -1,14 +1,11 @@
 #include "runtime/data/triple_names.hpp"
 
 #include "runtime/base/executor.hpp"
-#include "runtime/base/files.hpp"
 #include "runtime/data/text_lines.hpp"
 
 #include <algorithm>
 #include <fmt/format.h>
 #include <iterator>
-#include <limits>
-#include <unordered_map>
 
 namespace troupe {
 namespace {
@@ -22,17 +19,6 @@ struct NumberedRows {
   std::uint64_t lines = 0;
   std::vector<text_lines::BadLine> bad;
 };
-
-using NumbersOfNames =
-    std::unordered_map<std::string_view, std::uint64_t>;  // looked up, never walked
-
-NumbersOfNames numbers_of(std::span<const std::string_view> names) {
-  NumbersOfNames numbers;
-  for (const auto name : names) {
-    numbers.emplace(name, numbers.size());
-  }
-  return numbers;
-}
 
 /// Returns a name without the spaces around it.
 std::string_view without_spaces(std::string_view name) {
@@ -67,24 +53,14 @@ std::vector<FileInfo> names_files(const GraphInfo& graph) {
   return found;
 }
 
-Status TripleNames::read_list(const std::filesystem::path& file, std::uint64_t count, List& list) {
-  auto text = read_text_file(file, std::numeric_limits<std::uint64_t>::max());
-  if (!text) {
-    return Error(text.error())
+Status TripleNames::read_list(const std::filesystem::path& file, std::uint64_t count,
+                              NameLines& names) {
+  auto done = read_name_lines(file, count, names);
+  if (!done && done.error().code() == Errc::not_found) {
+    return Error(done.error())
         .with("names of a knowledge graph, which `troupe import --from triples` keeps");
   }
-  list.text = *std::move(text);
-  // Not by text_lines::take_line(), which takes the spaces off that a name may begin or end with.
-  for (std::string_view rest = list.text; !rest.empty();) {
-    const auto end = std::min(rest.find('\n'), rest.size());
-    list.lines.push_back(rest.substr(0, end));
-    rest.remove_prefix(std::min(end + 1, rest.size()));
-  }
-  if (list.lines.size() != count) {
-    return Error(Errc::data_corruption, fmt::format("{}: expected {} names, found {}",
-                                                    file.string(), count, list.lines.size()));
-  }
-  return ok_status();
+  return done;
 }
 
 Result<std::unique_ptr<const TripleNames>> TripleNames::read(const std::filesystem::path& store,
@@ -99,8 +75,8 @@ Result<std::unique_ptr<const TripleNames>> TripleNames::read(const std::filesyst
 
 Result<std::vector<std::uint64_t>> TripleNames::numbers_in(
     const std::filesystem::path& file, std::span<const NamedThing> columns) const {
-  const auto entities = numbers_of(entities_.lines);
-  const auto relations = numbers_of(relations_.lines);
+  const auto entities = numbers_of(entities_);
+  const auto relations = numbers_of(relations_);
   const auto number_row = [&](std::string_view line, NumberedRows& out) -> std::string {
     std::vector<std::string_view> names(columns.size());
     const auto count = cut_names(line, names);

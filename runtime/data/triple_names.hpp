@@ -2,13 +2,13 @@
 /// \file triple_names.hpp
 /// Names of the entities and relations of a knowledge graph, as its import keeps them (docs/formats.md).
 #include "runtime/base/result.hpp"
+#include "runtime/data/node_names.hpp"
 #include "runtime/graph/graph_info.hpp"
 
 #include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <span>
-#include <string>
 #include <string_view>
 #include <vector>
 
@@ -51,15 +51,11 @@ class TripleNames {
                                                 std::span<const NamedThing> columns) const;
 
  private:
-  struct List {
-    std::string text;
-    std::vector<std::string_view> lines;  ///< views into `text`
-  };
-  static Status read_list(const std::filesystem::path& file, std::uint64_t count, List& list);
+  static Status read_list(const std::filesystem::path& file, std::uint64_t count, NameLines& names);
 
-  TripleNames() = default;  // not moved: a short text lies in its string
-  List entities_;
-  List relations_;
+  TripleNames() = default;
+  NameLines entities_;
+  NameLines relations_;
 };
 
 }  // namespace troupe

@@ -96,6 +96,12 @@ Result<Ids> ids_of(const PartitionedStore& store, const NodeRequest& request,
     return ids;
   }
   TROUPE_RETURN_IF_ERROR(check_source(source));
+  if (request.names != nullptr && fs::path(source).extension() == ".txt") {
+    TROUPE_ASSIGN_OR_RETURN(const auto numbers, request.names->numbers_in(source));
+    Ids ids(numbers.size());
+    std::ranges::transform(numbers, ids.begin(), [](std::uint64_t id) { return OriginalId{id}; });
+    return ids;
+  }
   return read_node_ids(source, nodes);
 }
 

@@ -3,6 +3,7 @@
 /// The nodes that a user asks for, by original id or by role, found in a partitioned store.
 #include "runtime/base/ids.hpp"
 #include "runtime/base/result.hpp"
+#include "runtime/data/node_names.hpp"
 #include "runtime/graph/store.hpp"
 
 #include <cstdint>
@@ -38,13 +39,14 @@ struct NodeRequest {
   /// for read_node_ids that ends in .npy or .txt.
   std::vector<std::string> sources;
   std::string split;
-  NodeTypeId node_type{};  ///< of the nodes; a role of another type is refused
+  NodeTypeId node_type{};            ///< of the nodes; a role of another type is refused
+  const NodeNames* names = nullptr;  ///< of that type, which .txt files then have in place of ids
 };
 struct FoundNodes {
   SeedList nodes;             ///< in the order of the request, each where it came first
   std::uint64_t repeats = 0;  ///< that were left out
 };
-/// \errors as read_node_ids; not_found: no such seeds, with those that exist; invalid_argument:
+/// \errors as read_node_ids, or NodeNames::numbers_in(); not_found: no such seeds, with those that exist; invalid_argument:
 ///   another source, or no node at all; those of loading parts
 /// \cost  that of locate_nodes(), unless a role alone is asked for
 Result<FoundNodes> find_nodes(const PartitionedStore& store, const NodeRequest& request);

@@ -81,8 +81,8 @@ Status remove_file(const fs::path& file) {
 
 /// All but `node_ids.npy`, which each write replaces.
 Status remove_outputs(const fs::path& dir) {
-  for (const char* name :
-       {"predictions.npy", "links.npy", "partners.npy", "queries.npy", "triples.tsv"}) {
+  for (const char* name : {"predictions.npy", "links.npy", "partners.npy", "queries.npy",
+                           "triples.tsv", "partners.tsv"}) {
     TROUPE_RETURN_IF_ERROR(remove_file(dir / name));
   }
   return ok_status();
@@ -123,6 +123,11 @@ Status write_all_rows(const fs::path& dir, const char* name, std::span<const std
   std::vector<std::size_t> rows(outputs.rows);
   std::iota(rows.begin(), rows.end(), std::size_t{0});
   return write_outputs(dir, outputs, rows);
+}
+
+Status write_text(const fs::path& file, const fmt::memory_buffer& text) {
+  const std::array pieces{std::as_bytes(std::span(text.data(), text.size()))};
+  return write_file_atomically(file, pieces);
 }
 
 const char* name_of(nn::Aggregator aggregator) {
@@ -246,8 +251,15 @@ Status write_named_triples(const fs::path& dir, std::span<const NamedTriple> tri
   for (const auto& [head, relation, tail, score] : triples) {
     fmt::format_to(std::back_inserter(text), "{}\t{}\t{}\t{}\n", head, relation, tail, score);
   }
-  const std::array pieces{std::as_bytes(std::span(text.data(), text.size()))};
-  return write_file_atomically(dir / "triples.tsv", pieces);
+  return write_text(dir / "triples.tsv", text);
+}
+
+Status write_named_partners(const fs::path& dir, std::span<const NamedPartner> partners) {
+  fmt::memory_buffer text;
+  for (const auto& [source, partner, score] : partners) {
+    fmt::format_to(std::back_inserter(text), "{}\t{}\t{}\n", source, partner, score);
+  }
+  return write_text(dir / "partners.tsv", text);
 }
 
 Status remove_predictions(const fs::path& dir) {

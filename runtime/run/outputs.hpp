@@ -55,6 +55,18 @@ struct NamedTriple {
 /// Guarantees, errors: as write_predictions()
 Status write_named_triples(const std::filesystem::path& dir, std::span<const NamedTriple> triples);
 
+/// Node that is recommended to another, by names, with its score.
+struct NamedPartner {
+  std::string source;
+  std::string partner;
+  float score = 0;
+};
+/// Writes `partners.tsv` beside the predictions of partners: source, partner and score a line, separated by tabs, in
+/// the order given. The next predictions remove it.
+/// Guarantees, errors: as write_predictions()
+Status write_named_partners(const std::filesystem::path& dir,
+                            std::span<const NamedPartner> partners);
+
 /// Writes `predictions.npy` (float32 [pairs, outputs]) and `links.npy` (int64 [pairs, 2], of triples [pairs, 3]);
 /// `node_ids.npy` of other predictions is removed.
 /// \param ids  [pairs, 2 or 3]
