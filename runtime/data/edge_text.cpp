@@ -108,7 +108,7 @@ std::string read_number(std::string_view field, const End& end, std::uint64_t& i
 }
 
 /// Reads an id. \returns why not; empty: it was read
-std::string read_id(std::string_view field, const End& end, Ids& ids) {
+std::string read_id(std::string_view field, const End& end, EndIds& ids) {
   if (end.text) {
     ids.names.push_back(field);
     return {};

@@ -44,15 +44,15 @@ struct Values {
 };
 
 /// The ids of one end, either numbers from 0 on or views into the text.
-struct Ids {
+struct EndIds {
   std::vector<std::uint64_t> numbers;
   std::vector<std::string_view> names;
 };
 
 /// The edges of some lines.
 struct Edges {
-  Ids sources;
-  Ids destinations;
+  EndIds sources;
+  EndIds destinations;
   Values values;
   std::uint64_t count = 0;
   std::uint64_t comments = 0;  ///< lines that begin with #, % or //; counted where ids are text
