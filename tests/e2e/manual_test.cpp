@@ -104,14 +104,14 @@ TEST_F(Manual, HostsJoinInAnyOrderAndTheDigestsAreThoseOfOneProcess) {
 TEST_F(Manual, SettingsOfAHostThatAreTheRunsAreNamedAndHaveNoEffect) {
   ASSERT_NO_FATAL_FAILURE(start());
 
-  auto& first = join_host(0, {"dataset.path=nowhere", "train.epochs=1"});
+  auto& first = join_host(0, {"train.optimizer.lr=0.5", "train.epochs=1"});
   auto& second = join_host(1, {"cluster.threads=1"});
 
   expect_digests();
   expect_end(first, 0);
   expect_end(second, 0);
   EXPECT_TRUE(first.find("not used here: ")) << first.text();
-  EXPECT_TRUE(first.find("dataset.path, train.epochs; try: give them to troupe run"))
+  EXPECT_TRUE(first.find("train.optimizer.lr, train.epochs; try: give them to troupe run"))
       << first.text();
   EXPECT_FALSE(second.find("cluster.threads")) << second.text();
 }
