@@ -73,8 +73,8 @@ Status check_named_files(const Job& job, JobTrainer trainer) {
 
 Status check_program(const Job& job, const std::string& program) {
   const auto& cluster = job.cluster;
-  const bool starts_here =
-      cluster.launch == "local" || (cluster.launch == "ssh" && cluster.ssh.copy);
+  const bool starts_here = cluster.launch == "simulate" || cluster.launch == "local" ||
+                           (cluster.launch == "ssh" && cluster.ssh.copy);
   const bool has_slash = program.find('/') != std::string::npos;
   if (!starts_here || (has_slash ? is_executable(program) : is_in_path(program))) {
     return ok_status();
@@ -87,9 +87,11 @@ Status check_program(const Job& job, const std::string& program) {
   }
   return Error(
       Errc::not_found,
-      fmt::format("cannot start {}: No such file{}; try: ./{} if it is in this folder, or "
-                  "its whole path",
-                  program, has_slash ? "" : " in PATH", fs::path(program).filename().string()));
+      has_slash
+          ? fmt::format("cannot start {}: No such file; try: its whole path", program)
+          : fmt::format("cannot start {}: No such file in PATH; try: ./{} if it is in this folder, "
+                        "or its whole path",
+                        program, program));
 }
 
 Status check_host_names(const ClusterJob& cluster) {

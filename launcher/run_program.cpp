@@ -136,9 +136,7 @@ ExitCode run_program(const RunArguments& arguments, const std::vector<std::strin
   argv.push_back(nullptr);
   unblock_stop_signals();  // blocked signals would stay so in the program
   execvp(argv[0], argv.data());
-  std::fprintf(
-      stderr, "troupe: cannot start %s: %s; try: ./%s if it is in this folder, or its whole path\n",
-      argv[0], std::strerror(errno), argv[0]);
+  std::fprintf(stderr, "troupe: cannot start %s: %s\n", argv[0], std::strerror(errno));
   return ExitCode::usage;
 }
 

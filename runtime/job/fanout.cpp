@@ -128,9 +128,8 @@ void check_times(const Job& job, const GraphInfo& graph, ProblemList& problems) 
     return;
   }
   if (!sampled_data(job.sample, graph).times) {
-    problems.add({job.sample.time.at ? "/sample/time/at" : "/sample/time/of",
-                  "a graph with times of edges", "no times along any edge type that is sampled",
-                  "import the graph with times"});
+    problems.add({job.sample.time.key(), "a graph with times of edges",
+                  "no times along any edge type that is sampled", "import the graph with times"});
     return;
   }
   const auto* kind = find_kind(choice_kinds(), job.sample.choice);

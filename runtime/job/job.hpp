@@ -177,6 +177,8 @@ struct SampleTimeJob {
   TimeRule rule = {};
 
   bool given() const { return at || of_split; }  ///< Else times are not read
+  /// Pointer of the key that was given.
+  const char* key() const { return at ? "/sample/time/at" : "/sample/time/of"; }
 };
 
 /// Where batches are made.

@@ -48,7 +48,7 @@ void refuse_layer_keys(const Job& job, const std::string& with, ProblemList& pro
   refuse("/model/out_dim", job.out_dim > 0, "none");
   refuse("/sample/subgraph", sample.subgraph != Subgraph::directional, "\"directional\"");
   refuse("/sample/disjoint", sample.disjoint, "false");
-  refuse("/sample/time/of", sample.time.given(), "none");
+  refuse(sample.time.key(), sample.time.given(), "none");
   refuse("/train/precision", job.train.precision != nn::Precision::float32, "\"float32\"");
   refuse("/sample/on", sample.on == SampleOn::device, "\"host\"");
 }

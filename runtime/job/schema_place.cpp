@@ -389,12 +389,14 @@ void add_links(std::vector<SchemaRow>& rows) {
                   "asked for one",
                   {},
                   put<&Job::cluster, &ClusterJob::step_deadline_s>});
-  rows.push_back({"/cluster/replicas",
-                  integer_rule(1, 1024),
-                  value("1"),
-                  "hosts, or servers, that hold each part: number p mod hosts and the next ones",
-                  {},
-                  put<&Job::cluster, &ClusterJob::replicas>});
+  rows.push_back(
+      {"/cluster/replicas",
+       integer_rule(1, 1024),
+       value("1"),
+       "hosts, or servers, that hold each part: number p mod hosts and the next ones; all of them "
+       "if there are fewer",
+       {},
+       put<&Job::cluster, &ClusterJob::replicas>});
 }
 
 }  // namespace

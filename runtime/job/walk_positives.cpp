@@ -45,7 +45,7 @@ void check_walk_positives(const Job& job, ProblemList& problems) {
            fmt::format("\"{}\", which is not built yet for it", job.sample.choice));
   }
   if (job.sample.time.given()) {
-    refuse("/sample/time/of", "none", "times, which are not built yet for it");
+    refuse(job.sample.time.key(), "none", "times, which are not built yet for it");
   }
   if (task.negatives.by_degree) {
     refuse("/task/negatives/by", "\"uniform\"", "\"degree\", which is not built yet for it");

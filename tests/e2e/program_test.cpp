@@ -298,6 +298,8 @@ TEST_F(Program, WhatIsCheapIsCheckedBeforeDataAreImported) {
   expect(2, {"run", "--set", "cluster.launch=local", "--", "no-such-program"},
          "No such file in PATH");
   expect(2, {"run", "--set", "cluster.launch=local", "--", plain}, "expected an executable file");
+  expect(2, {"run", "--", "./none"}, "cannot start ./none: No such file; try: its whole path");
+  expect(2, {"run", "--", "none"}, "No such file in PATH; try: ./none if it is in this folder");
   expect(2,
          {"run", "--set", "cluster.launch=ssh", "--set",
           R"(cluster.hosts=["127.0.0.1", "no-such-host.invalid"])"},

@@ -289,6 +289,13 @@ TEST(TaskKeys, WithoutLayersFanoutsAreFilledIn) {
   EXPECT_TRUE(reading.job.scores_batches());
 }
 
+TEST(TaskKeys, TimesThatAreRefusedAreNamedByTheirKey) {
+  for (const std::string key : {"sample.time.at=4", "sample.time.of=split"}) {
+    const auto pointer = "/sample/time/" + key.substr(12, 2);
+    EXPECT_CONTAINS(task_problems({"task.kind=knowledge", key}), pointer + ": expected none");
+  }
+}
+
 TEST(TaskKeys, LinksAreRankedAmongAllNodesWhereTheirRowsAre) {
   const auto all = read_task(link_keys({"eval.ranks=all", "eval.metric=mrr"}));
   EXPECT_EQ(to_string(all.problems), "");
