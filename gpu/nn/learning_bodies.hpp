@@ -32,11 +32,25 @@ struct SeedSoftmax {
   const double* sums;    ///< [seeds]
 };
 
-/// These, and the seeds' terms: 0 for seeds without a label.
+/// Labels of seeds and what the loss of each class counts.
+struct SeedClasses {
+  const std::int64_t* labels;    ///< [seeds]; -1: unknown
+  const std::uint64_t* weights;  ///< [classes]; null: 1
+
+  TROUPE_HD double weight(std::size_t seed) const {
+    const std::int64_t label = labels[seed];
+    if (label == -1) {
+      return 0;
+    }
+    return weights == nullptr ? 1.0 : static_cast<double>(weights[static_cast<std::size_t>(label)]);
+  }
+};
+
+/// These, and the seeds' terms: 0 for seeds whose weight is 0.
 struct SeedExponentials {
   static constexpr unsigned least_blocks = 1;
   SeedTerms at;
-  const std::int64_t* labels;
+  SeedClasses classes;
   float* largest;
   double* sums;
   TROUPE_HD void operator()(std::size_t seed) const {
@@ -55,28 +69,29 @@ struct SeedExponentials {
         [&sum](std::size_t /*c*/, double exponential) { sum += exponential; });
     largest[seed] = most;
     sums[seed] = sum;
-    const std::int64_t label = labels[seed];
+    const double weight = classes.weight(seed);
     double term = 0;
-    if (label != -1) {
-      const float logit = row[static_cast<std::size_t>(label)];
-      term = log(sum) + static_cast<double>(most) - static_cast<double>(logit);
+    if (weight > 0) {
+      const float logit = row[static_cast<std::size_t>(classes.labels[seed])];
+      term = weight * (log(sum) + static_cast<double>(most) - static_cast<double>(logit));
     }
     at.terms[seed] = term;
   }
 };
 
-/// softmax - one-hot; 0 in seeds without a label.
+/// weight * (softmax - one-hot); 0 in seeds whose weight is 0.
 struct CrossEntropyGradient {
   SeedTerms at;
   SeedSoftmax softmax;
-  const std::int64_t* labels;
+  SeedClasses classes;
   TROUPE_HD void operator()(std::size_t seed, std::size_t c) const {
     const double above =
         static_cast<double>(at.value(seed, c)) - static_cast<double>(softmax.largest[seed]);
     const double probability = exp(above) / softmax.sums[seed];
-    const bool is_label = static_cast<std::int64_t>(c) == labels[seed];
+    const bool is_label = static_cast<std::int64_t>(c) == classes.labels[seed];
+    const double weight = classes.weight(seed);
     at.grad[seed * at.cols + c] =
-        labels[seed] == -1 ? 0.0F : static_cast<float>(probability - (is_label ? 1.0 : 0.0));
+        weight > 0 ? static_cast<float>(weight * (probability - (is_label ? 1.0 : 0.0))) : 0.0F;
   }
 };
 
@@ -98,6 +113,7 @@ struct BinaryTerm {
   SeedTerms at;
   const float* targets;
   double pos_weight;
+  const std::uint64_t* weights;  ///< [cols]; null: 1
   TROUPE_HD void operator()(std::size_t seed, std::size_t c) const {
     const std::size_t i = seed * at.cols + c;
     const double x = at.value(seed, c);
@@ -108,8 +124,9 @@ struct BinaryTerm {
       at.terms[i] = 0;
       return;
     }
-    at.terms[i] = p * y * softplus_of(-x) + (1 - y) * softplus_of(x);
-    at.grad[i] = static_cast<float>((1 - y) * sigmoid_of(x) - p * y * sigmoid_of(-x));
+    const double w = weights == nullptr ? 1.0 : static_cast<double>(weights[c]);
+    at.terms[i] = w * (p * y * softplus_of(-x) + (1 - y) * softplus_of(x));
+    at.grad[i] = static_cast<float>(w * ((1 - y) * sigmoid_of(x) - p * y * sigmoid_of(-x)));
   }
 };
 

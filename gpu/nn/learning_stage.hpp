@@ -10,13 +10,20 @@
 
 namespace troupe::gpu {
 
+/// Null: there are none.
+inline const std::uint64_t* weights_of_classes(const nn::SeedLoss& loss) {
+  return loss.class_weights.empty() ? nullptr : loss.class_weights.data();
+}
+
 template <class Stream>
-void cross_entropy_stage(Stream& on, const SeedTerms& at, std::span<const std::int64_t> labels) {
-  const auto largest = on.template array<float>(labels.size());
-  const auto sums = on.template array<double>(labels.size());
+void cross_entropy_stage(Stream& on, const SeedTerms& at, const nn::SeedLoss& loss) {
+  const std::size_t seeds = loss.labels.size();
+  const auto largest = on.template array<float>(seeds);
+  const auto sums = on.template array<double>(seeds);
   const SeedSoftmax softmax{largest.data(), sums.data()};
-  on.for_each(labels.size(), SeedExponentials{at, labels.data(), largest.data(), sums.data()});
-  on.for_rows(labels.size(), at.cols, CrossEntropyGradient{at, softmax, labels.data()});
+  const SeedClasses classes{loss.labels.data(), weights_of_classes(loss)};
+  on.for_each(seeds, SeedExponentials{at, classes, largest.data(), sums.data()});
+  on.for_rows(seeds, at.cols, CrossEntropyGradient{at, softmax, classes});
 }
 
 template <class Stream>
@@ -31,10 +38,11 @@ void seed_loss_stage(Stream& on, const nn::SeedLossWork& work) {
   const SeedTerms at{work.rows.data, loss.own_rows ? nullptr : loss.row_of_seed.data(), cols,
                      loss.own_rows ? work.grad_rows.data : of_seeds.data(), terms.data()};
   if (by_seed) {
-    cross_entropy_stage(on, at, loss.labels);
+    cross_entropy_stage(on, at, loss);
   } else if (loss.kind == nn::SeedLossKind::bce_logits) {
     on.for_rows(seeds, cols,
-                BinaryTerm{at, loss.targets.data, static_cast<double>(loss.pos_weight)});
+                BinaryTerm{at, loss.targets.data, static_cast<double>(loss.pos_weight),
+                           weights_of_classes(loss)});
   } else {
     on.for_rows(seeds, cols, TermOfNumber{at, loss.targets.data, loss.of_numbers});
   }

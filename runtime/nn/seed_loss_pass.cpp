@@ -8,7 +8,7 @@ SeedLossPass::SeedLossPass(BlockOps& ops)
     : ops_(ops), arrays_(ops), grad_(ops.memory()), sum_(ops.memory()) {}
 
 ConstMatrix SeedLossPass::compute(const SeedLoss& loss, ConstMatrix rows) {
-  terms_ = known_terms(loss);
+  weight_ = seed_loss_weight(loss);
   SeedLossWork work{};
   if (ops_.memory() == nullptr) {
     work.loss = loss;
@@ -30,6 +30,7 @@ SeedLossWork SeedLossPass::staged(const SeedLoss& loss, ConstMatrix rows) {
   const auto labels = arrays_.add(loss.labels);
   const auto targets = arrays_.add(loss.targets.flat());
   const auto of_seed = arrays_.add(row_of_seed);
+  const auto class_weights = arrays_.add(loss.class_weights);
   const auto begin = arrays_.add(std::span<const std::uint32_t>(seeds.offsets));
   const auto by_row = arrays_.add(std::span<const std::uint32_t>(seeds.list));
   arrays_.send();
@@ -42,6 +43,7 @@ SeedLossWork SeedLossPass::staged(const SeedLoss& loss, ConstMatrix rows) {
   work.loss.labels = arrays_.at<std::int64_t>(labels);
   work.loss.targets.data = arrays_.at<float>(targets).data();
   work.loss.row_of_seed = arrays_.at<std::uint32_t>(of_seed);
+  work.loss.class_weights = arrays_.at<std::uint64_t>(class_weights);
   return work;
 }
 

@@ -21,8 +21,8 @@ class SeedLossPass {
   /// \param rows  where the functions compute
   /// \returns their gradient there, until the next call
   ConstMatrix compute(const SeedLoss& loss, ConstMatrix rows);
-  /// Terms of the last compute().
-  std::uint64_t terms() const { return terms_; }
+  /// LossResult::weight of the last compute().
+  std::uint64_t weight() const { return weight_; }
   /// Of its losses.
   LaterNumber sum() { return ops_.number_later(sum_.get(1).data()); }
 
@@ -33,7 +33,7 @@ class SeedLossPass {
   StagedArrays arrays_;
   GrowBuffer<float> grad_;
   GrowBuffer<double> sum_;
-  std::uint64_t terms_ = 0;
+  std::uint64_t weight_ = 0;
 };
 
 }  // namespace troupe::nn

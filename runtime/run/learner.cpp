@@ -13,6 +13,7 @@ TaskOptions task_options(const LearnerOptions& options) {
           .loss = options.loss,
           .pos_weight = options.pos_weight,
           .delta = options.delta,
+          .class_weights = options.class_weights,
           .link_loss = options.link_loss,
           .knowledge = options.knowledge,
           .rank_all = options.rank_all};

@@ -7,6 +7,7 @@
 #include "runtime/base/result.hpp"
 #include "runtime/feature/batch.hpp"
 #include "runtime/nn/catalog.hpp"
+#include "runtime/nn/class_weights.hpp"
 #include "runtime/nn/network.hpp"
 #include "runtime/nn/ops/block_ops.hpp"
 #include "runtime/nn/optimizer.hpp"
@@ -35,10 +36,11 @@ struct LearnerOptions {
   std::string loss = "cross_entropy";  ///< one that the task knows
   std::uint64_t job_seed = 0;
   nn::ScheduleOptions schedule = {};
-  std::uint32_t epochs = 1;  ///< of the job, for the schedule
-  double pos_weight = 1;     ///< of positive targets, with "bce_logits"
-  double delta = 1;          ///< with "huber"
-  double clip = 0;           ///< longest mean gradient; 0: not clipped
+  std::uint32_t epochs = 1;             ///< of the job, for the schedule
+  double pos_weight = 1;                ///< of positive targets, with "bce_logits"
+  double delta = 1;                     ///< with "huber"
+  nn::ClassWeights class_weights = {};  ///< As TaskOptions has them
+  double clip = 0;                      ///< longest mean gradient; 0: not clipped
   std::string task = "node";
   nn::LinkLossOptions link_loss = {};
   nn::KnowledgeOptions knowledge = {};
@@ -73,7 +75,7 @@ class Learner {
   /// known targets, or over its links.
   struct Share {
     double loss_sum = 0;
-    std::uint64_t weight = 0;  ///< terms of the sum (nn::LossResult); with 0 the gradient is empty
+    std::uint64_t weight = 0;         ///< of the sum (nn::LossResult); with 0 the gradient is empty
     std::span<const float> gradient;  ///< in host memory, valid until the next compute()
   };
   enum class Gradient : std::uint8_t {

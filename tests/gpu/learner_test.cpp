@@ -79,6 +79,9 @@ void add_links(std::vector<Way>& all) {
   all.push_back({"ends of two types", types, links_of_two_types()});
   all.push_back(
       {"classes of edges", pairs_with("edge", "mlp", "cross_entropy", 3), labelled_links({2, 0})});
+  auto weighted = pairs_with("edge", "mlp", "cross_entropy", 3);
+  weighted.class_weights = {.of_class = {7, 9, 1}};
+  all.push_back({"weights of classes of edges", weighted, labelled_links({2, 0})});
   all.push_back({"classes of edges by products", pairs_with("edge", "distmult", "cross_entropy", 4),
                  labelled_links({3, 1})});
   all.push_back({"numbers of edges", pairs_with("edge", "mlp", "huber"),
@@ -137,15 +140,24 @@ std::vector<Way> ways() {
   clipped.optimizer.momentum = 0.9;
   all.push_back({"clipped momentum", clipped, classes()});
 
+  auto weighted = with("adam");
+  weighted.class_weights = {.of_class = {3, std::uint64_t{5} << 37}};
+  all.push_back({"weights of classes", weighted, classes()});
+
   auto binary = with("adamw", "bce_logits");
   binary.model.out_dim = 1;
   binary.pos_weight = 2;
   all.push_back({"classes as targets", binary, two_nodes({1, 0, 1}, {1, 0, -1})});
   auto labels = with("adagrad", "bce_logits");
   labels.model.out_dim = 3;
-  auto targets = two_nodes({1, 0, 1}, {});
-  targets.targets = matrix_of(3, 3, {1, 0, 1, 0, std::nanf(""), 1, 0, 0, 1});
-  all.push_back({"several labels", labels, std::move(targets)});
+  const auto targets = [] {
+    auto batch = two_nodes({1, 0, 1}, {});
+    batch.targets = matrix_of(3, 3, {1, 0, 1, 0, std::nanf(""), 1, 0, 0, 1});
+    return batch;
+  };
+  all.push_back({"several labels", labels, targets()});
+  labels.class_weights = {.of_class = {1, 0, std::uint64_t{5} << 37}, .unit = 1 << 30};
+  all.push_back({"several labels with weights", labels, targets()});
 
   auto statistics = with("adam");
   statistics.model.layers = 2;

@@ -259,6 +259,7 @@ TEST(TrainedParametersErrors, OfADeviceWithoutRoomAreSaidAndNothingIsRead) {
 /// Seeds of a batch: some rows are several seeds', some no seed's.
 struct Seeds {
   std::vector<std::uint32_t> row_of_seed;
+  std::vector<std::uint64_t> class_weights;  ///< Some of them 0
   std::vector<std::int64_t> labels;
   Matrix targets;
   Matrix rows;
@@ -271,6 +272,9 @@ Seeds some_seeds(std::size_t count, std::size_t cols) {
     seeds.row_of_seed.push_back(static_cast<std::uint32_t>(i * 7 % rows));
     const auto label = static_cast<std::int64_t>(i * 5 % (cols + 1));
     seeds.labels.push_back(label == static_cast<std::int64_t>(cols) ? -1 : label);
+  }
+  for (std::size_t c = 0; c < cols; ++c) {
+    seeds.class_weights.push_back(c % 5 == 3 ? 0 : (std::uint64_t{3} << (c % 39)) + c);
   }
   seeds.targets = random_matrix(count, cols, 4);
   for (std::size_t i = 0; i < seeds.targets.view().size(); ++i) {
@@ -288,6 +292,7 @@ Seeds some_seeds(std::size_t count, std::size_t cols) {
 struct LossCase {
   nn::SeedLossKind kind;
   nn::NumberLoss numbers = {};
+  bool weighted = false;  ///< By weights of classes
 };
 
 nn::SeedLoss loss_of(const Seeds& seeds, const LossCase& one) {
@@ -295,6 +300,10 @@ nn::SeedLoss loss_of(const Seeds& seeds, const LossCase& one) {
                     .row_of_seed = seeds.row_of_seed,
                     .pos_weight = 1.5F,
                     .of_numbers = one.numbers};
+  if (one.weighted) {
+    loss.class_weights = seeds.class_weights;
+    loss.weight_unit = 6;
+  }
   if (one.kind == nn::SeedLossKind::cross_entropy) {
     loss.labels = seeds.labels;
   } else {
@@ -306,6 +315,8 @@ nn::SeedLoss loss_of(const Seeds& seeds, const LossCase& one) {
 constexpr std::array all_losses{
     LossCase{nn::SeedLossKind::cross_entropy},
     LossCase{nn::SeedLossKind::bce_logits},
+    LossCase{nn::SeedLossKind::cross_entropy, {}, true},
+    LossCase{nn::SeedLossKind::bce_logits, {}, true},
     LossCase{nn::SeedLossKind::numbers},
     LossCase{nn::SeedLossKind::numbers, {nn::NumberRule::absolute}},
     LossCase{nn::SeedLossKind::numbers, {nn::NumberRule::huber, 7.5}},
@@ -327,8 +338,9 @@ TEST_P(LossOps, OverSeedsHaveTheBitsOfTheCpuAndNearThemOnAGpu) {
   for (const LossCase& kind : all_losses) {
     for (const std::size_t count : {1U, 2U, 31U, 32U, 33U, 257U, 1023U}) {
       for (const std::size_t cols : {1U, 2U, 33U, 47U}) {
-        SCOPED_TRACE(fmt::format("loss {}.{}, {} seeds, {} columns", static_cast<int>(kind.kind),
-                                 static_cast<int>(kind.numbers.rule), count, cols));
+        SCOPED_TRACE(fmt::format("loss {}.{}, weighted {}, {} seeds, {} columns",
+                                 static_cast<int>(kind.kind), static_cast<int>(kind.numbers.rule),
+                                 kind.weighted, count, cols));
         const Seeds seeds = some_seeds(count, cols);
         const Computed expected = on_cpu(seeds, kind);
         const auto ops = on(count).block_ops();
@@ -338,7 +350,7 @@ TEST_P(LossOps, OverSeedsHaveTheBitsOfTheCpuAndNearThemOnAGpu) {
         const auto grad = there.fetched(loss.compute(loss_of(seeds, kind), rows));
         ASSERT_OK_AND_ASSIGN(const double sum, loss.sum()());
 
-        EXPECT_EQ(loss.terms(), expected.result.weight);
+        EXPECT_EQ(loss.weight(), expected.result.weight);
         if (!GetParam().cuda) {
           EXPECT_TRUE(same_bits(grad, expected.grad));
           EXPECT_EQ(sum, expected.result.sum);
@@ -364,7 +376,7 @@ TEST_P(LossOps, OfUnknownLabelsIsNothing) {
   ASSERT_OK_AND_ASSIGN(const double sum, loss.sum()());
 
   EXPECT_EQ(sum, 0);
-  EXPECT_EQ(loss.terms(), 0U);
+  EXPECT_EQ(loss.weight(), 0U);
   EXPECT_TRUE(same_bits(grad, std::vector<float>(6)));
 }
 

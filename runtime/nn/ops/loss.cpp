@@ -8,8 +8,9 @@
 namespace troupe::nn {
 namespace {
 
-/// Loss of one labelled row; `grad` gets softmax - one-hot.
-double cross_entropy_row(std::span<const float> logits, std::size_t label, std::span<float> grad) {
+/// Loss of one labelled row; `grad` gets weight * (softmax - one-hot).
+double cross_entropy_row(std::span<const float> logits, std::size_t label, double weight,
+                         std::span<float> grad) {
   const double highest = *std::ranges::max_element(logits);
   double sum = 0;
   for (const float logit : logits) {
@@ -17,19 +18,21 @@ double cross_entropy_row(std::span<const float> logits, std::size_t label, std::
   }
   for (std::size_t c = 0; c < logits.size(); ++c) {
     const double probability = std::exp(static_cast<double>(logits[c]) - highest) / sum;
-    grad[c] = static_cast<float>(probability - (c == label ? 1.0 : 0.0));
+    grad[c] = static_cast<float>(weight * (probability - (c == label ? 1.0 : 0.0)));
   }
-  return std::log(sum) + highest - static_cast<double>(logits[label]);
+  return weight * (std::log(sum) + highest - static_cast<double>(logits[label]));
 }
 
 }  // namespace
 
 LossResult cross_entropy(ConstMatrix logits, std::span<const std::int64_t> labels,
-                         MutMatrix grad_logits) {
+                         MutMatrix grad_logits, std::span<const std::uint64_t> class_weights) {
   TROUPE_ASSERT(labels.size() == logits.rows && grad_logits.rows == logits.rows &&
                     grad_logits.cols == logits.cols,
                 "cross entropy", logits.rows, logits.cols, labels.size(), grad_logits.rows,
                 grad_logits.cols);
+  TROUPE_ASSERT(class_weights.empty() || class_weights.size() == logits.cols, "class weights",
+                class_weights.size(), "classes", logits.cols);
   LossResult result;
   for (std::size_t r = 0; r < logits.rows; ++r) {
     const std::int64_t label = labels[r];
@@ -39,21 +42,30 @@ LossResult cross_entropy(ConstMatrix logits, std::span<const std::int64_t> label
     }
     TROUPE_ASSERT(label >= 0 && static_cast<std::size_t>(label) < logits.cols, "label", label,
                   "classes", logits.cols, "row", r);
+    const auto of_class = static_cast<std::size_t>(label);
+    const std::uint64_t weight = class_weights.empty() ? 1 : class_weights[of_class];
+    if (weight == 0) {
+      std::ranges::fill(grad_logits.row(r), 0.0F);
+      continue;
+    }
     result.sum +=
-        cross_entropy_row(logits.row(r), static_cast<std::size_t>(label), grad_logits.row(r));
-    ++result.weight;
+        cross_entropy_row(logits.row(r), of_class, static_cast<double>(weight), grad_logits.row(r));
+    result.weight += weight;
   }
   return result;
 }
 
-LossResult bce_logits(ConstMatrix logits, ConstMatrix targets, float pos_weight,
+LossResult bce_logits(ConstMatrix logits, ConstMatrix targets, const BceWeights& weights,
                       MutMatrix grad_logits) {
   TROUPE_ASSERT(targets.rows == logits.rows && targets.cols == logits.cols &&
                     grad_logits.rows == logits.rows && grad_logits.cols == logits.cols,
                 "bce", logits.rows, logits.cols, targets.rows, targets.cols, grad_logits.rows,
                 grad_logits.cols);
+  const auto of_column = weights.of_column;
+  TROUPE_ASSERT(of_column.empty() || of_column.size() == logits.cols, "weights", of_column.size(),
+                "columns", logits.cols);
   LossResult result;
-  const double p = pos_weight;
+  const double p = weights.positive;
   for (std::size_t i = 0; i < logits.size(); ++i) {
     const double x = logits.data[i];
     const double y = targets.data[i];
@@ -61,9 +73,10 @@ LossResult bce_logits(ConstMatrix logits, ConstMatrix targets, float pos_weight,
       grad_logits.data[i] = 0;
       continue;
     }
-    ++result.weight;
-    result.sum += p * y * softplus(-x) + (1 - y) * softplus(x);
-    grad_logits.data[i] = static_cast<float>((1 - y) * sigmoid(x) - p * y * sigmoid(-x));
+    const double w = of_column.empty() ? 1 : static_cast<double>(of_column[i % logits.cols]);
+    result.weight += weights.unit;
+    result.sum += w * (p * y * softplus(-x) + (1 - y) * softplus(x));
+    grad_logits.data[i] = static_cast<float>(w * ((1 - y) * sigmoid(x) - p * y * sigmoid(-x)));
   }
   return result;
 }

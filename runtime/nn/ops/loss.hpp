@@ -9,23 +9,36 @@
 namespace troupe::nn {
 
 struct LossResult {
-  double sum = 0;            ///< of the losses
-  std::uint64_t weight = 0;  ///< number of terms: labelled seeds, or known targets
+  double sum = 0;  ///< of the losses
+  /// Number of terms: labelled seeds, or known targets. With weights of classes the sum of theirs.
+  std::uint64_t weight = 0;
 };
 
 /// Softmax cross entropy: sum over rows with label != -1 of -log softmax(logits)[label].
 /// \param logits      [n, classes]
 /// \param labels      [n], in -1..classes-1 (asserted)
 /// \param grad_logits [n, classes], written: gradient of the sum; 0 in unlabelled rows
+/// \param class_weights  [classes] what the loss of a row of each class is multiplied by; rows of a
+///   class with 0 count as unlabelled. Empty: 1
 LossResult cross_entropy(ConstMatrix logits, std::span<const std::int64_t> labels,
-                         MutMatrix grad_logits);
+                         MutMatrix grad_logits, std::span<const std::uint64_t> class_weights = {});
 
-/// Binary cross entropy of logits: sum over known targets of p*y*softplus(-x) + (1-y)*softplus(x).
+struct BceWeights {
+  float positive = 1;                             ///< Of terms with target 1
+  std::span<const std::uint64_t> of_column = {};  ///< [columns] of all terms; empty: 1
+  std::uint64_t unit = 1;                         ///< Weight of a term in the mean
+};
+
+/// Binary cross entropy of logits: sum over known targets of c*(p*y*softplus(-x) + (1-y)*softplus(x)).
 /// \param targets     y, shape of the logits; NaN: unknown, loss and gradient 0
-/// \param pos_weight  p
+/// \param weights     p, and c of the target's column
 /// \param grad_logits written: gradient of the sum
-LossResult bce_logits(ConstMatrix logits, ConstMatrix targets, float pos_weight,
+LossResult bce_logits(ConstMatrix logits, ConstMatrix targets, const BceWeights& weights,
                       MutMatrix grad_logits);
+inline LossResult bce_logits(ConstMatrix logits, ConstMatrix targets, float pos_weight,
+                             MutMatrix grad_logits) {
+  return bce_logits(logits, targets, BceWeights{.positive = pos_weight}, grad_logits);
+}
 
 /// Loss of a number, with d = output - number.
 enum class NumberRule : std::uint8_t {

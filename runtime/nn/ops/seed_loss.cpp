@@ -34,23 +34,33 @@ LossResult loss_of(const SeedLoss& loss, ConstMatrix seeds, MutMatrix grad) {
     case SeedLossKind::cross_entropy:
       break;
     case SeedLossKind::bce_logits:
-      return bce_logits(seeds, loss.targets, loss.pos_weight, grad);
+      return bce_logits(
+          seeds, loss.targets,
+          {.positive = loss.pos_weight, .of_column = loss.class_weights, .unit = loss.weight_unit},
+          grad);
     case SeedLossKind::numbers:
       return number_loss(loss.of_numbers, seeds, loss.targets, grad);
   }
-  return cross_entropy(seeds, loss.labels, grad);
+  return cross_entropy(seeds, loss.labels, grad, loss.class_weights);
 }
 
 }  // namespace
 
-std::uint64_t known_terms(const SeedLoss& loss) {
+std::uint64_t seed_loss_weight(const SeedLoss& loss) {
   if (loss.kind == SeedLossKind::cross_entropy) {
-    const auto unknown = std::ranges::count(loss.labels, -1);
-    return loss.labels.size() - static_cast<std::uint64_t>(unknown);
+    std::uint64_t weight = 0;
+    for (const std::int64_t label : loss.labels) {
+      const std::uint64_t of_class = label == -1 || loss.class_weights.empty()
+                                         ? 1
+                                         : loss.class_weights[static_cast<std::size_t>(label)];
+      weight += label == -1 ? 0 : of_class;
+    }
+    return weight;
   }
-  const auto targets = loss.targets.flat();
-  return static_cast<std::uint64_t>(
-      std::ranges::count_if(targets, [](float target) { return !std::isnan(target); }));
+  const auto known =
+      std::ranges::count_if(loss.targets.flat(), [](float target) { return !std::isnan(target); });
+  const bool weighs = loss.kind == SeedLossKind::bce_logits;
+  return static_cast<std::uint64_t>(known) * (weighs ? loss.weight_unit : 1);
 }
 
 LossResult seed_loss(const SeedLoss& loss, ConstMatrix rows, MutMatrix grad_rows) {

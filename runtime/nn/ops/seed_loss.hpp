@@ -20,11 +20,14 @@ struct SeedLoss {
   std::span<const std::int64_t> labels = {};  ///< of cross entropy, by seed; -1: unknown
   ConstMatrix targets = {};                   ///< of the others: [seeds, columns]; NaN: unknown
   float pos_weight = 1;                       ///< of bce_logits
-  NumberLoss of_numbers = {};                 ///< of numbers
+  /// As cross_entropy() and bce_logits() read them; empty: 1.
+  std::span<const std::uint64_t> class_weights = {};
+  std::uint64_t weight_unit = 1;  ///< of bce_logits
+  NumberLoss of_numbers = {};     ///< of numbers
 };
 
-/// Terms of the sum. \requires arrays in host memory
-std::uint64_t known_terms(const SeedLoss& loss);
+/// LossResult::weight of it. \requires arrays in host memory
+std::uint64_t seed_loss_weight(const SeedLoss& loss);
 
 /// On the CPU. \param grad_rows  of the shape of `rows`; overwritten
 LossResult seed_loss(const SeedLoss& loss, ConstMatrix rows, MutMatrix grad_rows);

@@ -3,6 +3,7 @@
 #include "runtime/nn/number_losses.hpp"
 #include "runtime/nn/seed_loss_pass.hpp"
 #include "runtime/run/task/link_pairs.hpp"
+#include "runtime/run/task/weights_of_outputs.hpp"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -17,9 +18,14 @@ namespace {
 class EdgeTask final : public Task {
  public:
   /// \param numbers  the loss of numbers; none: classes
-  EdgeTask(std::optional<nn::NumberLoss> numbers, std::uint64_t outputs, LinkPairs pairs,
-           nn::BlockOps& ops)
-      : ops_(ops), numbers_(numbers), outputs_(outputs), pairs_(std::move(pairs)), loss_(ops) {}
+  EdgeTask(std::optional<nn::NumberLoss> numbers, nn::ClassWeights weights, LinkPairs pairs,
+           std::uint64_t outputs, nn::BlockOps& ops)
+      : ops_(ops),
+        numbers_(numbers),
+        weights_(std::move(weights)),
+        outputs_(outputs),
+        pairs_(std::move(pairs)),
+        loss_(ops) {}
 
   Status check(const Batch& batch) const override {
     TROUPE_RETURN_IF_ERROR(pairs_.check(batch));
@@ -56,9 +62,10 @@ class EdgeTask final : public Task {
       std::ranges::transform(labels, classes_.begin(),
                              [](float label) { return static_cast<std::int64_t>(label); });
       loss.labels = classes_;
+      loss.class_weights = weights_.of_class;
     }
     pairs_.gradients(loss_.compute(loss, outputs), pass, gradients);
-    return loss_.terms();
+    return loss_.weight();
   }
   nn::LaterNumber loss_sum() override { return loss_.sum(); }
 
@@ -73,6 +80,7 @@ class EdgeTask final : public Task {
  private:
   nn::BlockOps& ops_;
   std::optional<nn::NumberLoss> numbers_;
+  nn::ClassWeights weights_;
   std::uint64_t outputs_;
   LinkPairs pairs_;
   nn::SeedLossPass loss_;
@@ -92,8 +100,10 @@ Result<std::unique_ptr<Task>> make_edge_task(const TaskOptions& options, const n
                              fmt::join(names_of(nn::number_loss_kinds()), ", "), options.loss));
   }
   TROUPE_ASSIGN_OR_RETURN(auto pairs, LinkPairs::create(network, ops));
-  return std::unique_ptr<Task>(std::make_unique<EdgeTask>(
-      numbers, network.options().decoder.outputs, std::move(pairs), ops));
+  const auto outputs = network.options().decoder.outputs;
+  TROUPE_RETURN_IF_ERROR(check_weights_of_outputs(options, outputs));
+  return std::unique_ptr<Task>(
+      std::make_unique<EdgeTask>(numbers, options.class_weights, std::move(pairs), outputs, ops));
 }
 
 }  // namespace troupe

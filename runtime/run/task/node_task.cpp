@@ -3,6 +3,7 @@
 #include "runtime/nn/number_losses.hpp"
 #include "runtime/nn/ops/host_rows.hpp"
 #include "runtime/nn/seed_loss_pass.hpp"
+#include "runtime/run/task/weights_of_outputs.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -67,7 +68,7 @@ class NodeTask final : public Task {
 
   std::uint64_t loss(const TaskPass& pass, TaskGradients& gradients) override {
     gradients = {.rows = {loss_.compute(loss_of(pass.batch), pass.rows.front())}};
-    return loss_.terms();
+    return loss_.weight();
   }
   nn::LaterNumber loss_sum() override { return loss_.sum(); }
 
@@ -79,7 +80,9 @@ class NodeTask final : public Task {
  private:
   nn::SeedLoss loss_of(const Batch& batch) {
     nn::SeedLoss loss{.row_of_seed = batch.sampled->seed_index,
-                      .pos_weight = static_cast<float>(options_.pos_weight)};
+                      .pos_weight = static_cast<float>(options_.pos_weight),
+                      .class_weights = options_.class_weights.of_class,
+                      .weight_unit = options_.class_weights.unit};
     if (options_.loss == "cross_entropy") {
       loss.labels = batch.labels;
       return loss;
@@ -129,8 +132,9 @@ Result<std::unique_ptr<Task>> make_node_task(const TaskOptions& options, const n
         Errc::invalid_argument,
         fmt::format("train.pos_weight: expected a positive number, found {}", options.pos_weight));
   }
-  return std::unique_ptr<Task>(
-      std::make_unique<NodeTask>(options, numbers, network.options().out_dim, ops));
+  const auto outputs = network.options().out_dim;
+  TROUPE_RETURN_IF_ERROR(check_weights_of_outputs(options, outputs));
+  return std::unique_ptr<Task>(std::make_unique<NodeTask>(options, numbers, outputs, ops));
 }
 
 }  // namespace troupe

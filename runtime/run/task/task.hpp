@@ -7,6 +7,7 @@
 #include "runtime/base/matrix.hpp"
 #include "runtime/base/result.hpp"
 #include "runtime/feature/batch.hpp"
+#include "runtime/nn/class_weights.hpp"
 #include "runtime/nn/knowledge/knowledge_options.hpp"
 #include "runtime/nn/link_losses.hpp"
 #include "runtime/nn/network.hpp"
@@ -22,10 +23,11 @@
 namespace troupe {
 
 struct TaskOptions {
-  std::string kind = "node";           ///< row of task_kinds()
-  std::string loss = "cross_entropy";  ///< one that the kind knows
-  double pos_weight = 1;               ///< of positive targets, with "bce_logits"
-  double delta = 1;                    ///< with "huber"
+  std::string kind = "node";            ///< row of task_kinds()
+  std::string loss = "cross_entropy";   ///< one that the kind knows
+  double pos_weight = 1;                ///< of positive targets, with "bce_logits"
+  double delta = 1;                     ///< with "huber"
+  nn::ClassWeights class_weights = {};  ///< Of classes of nodes and edges, or labels of nodes
   nn::LinkLossOptions link_loss = {};
   nn::KnowledgeOptions knowledge = {};
   bool rank_all = false;  ///< Of links: outputs end with add_link_queries()
@@ -58,7 +60,8 @@ class Task {
   virtual Status check(const Batch& batch) const = 0;
   /// The losses over the terms of the batch, and the gradients of their sum. Does not wait for a device.
   /// \requires check()
-  /// \returns the number of terms; with 0 there is nothing to learn, and the gradients are undefined
+  /// \returns the number of terms, or the sum of their classes' weights; with 0 there is nothing to learn, and the
+  ///   gradients are undefined
   virtual std::uint64_t loss(const TaskPass& pass, TaskGradients& gradients) = 0;
   /// Of the last loss().
   virtual nn::LaterNumber loss_sum() = 0;

@@ -17,11 +17,18 @@ constexpr float unknown = std::numeric_limits<float>::quiet_NaN();
 TEST(SeedLoss, CountsTheTermsThatAreKnown) {
   const std::vector<std::int64_t> labels = {0, -1, 3, -1, -1};
   const std::vector<float> targets = {unknown, 1, 0, unknown};
-  EXPECT_EQ(known_terms({.labels = labels}), 2U);
+  EXPECT_EQ(seed_loss_weight({.labels = labels}), 2U);
   for (const auto kind : {SeedLossKind::bce_logits, SeedLossKind::numbers}) {
-    EXPECT_EQ(known_terms({.kind = kind, .targets = {targets.data(), 2, 2}}), 2U);
+    EXPECT_EQ(seed_loss_weight({.kind = kind, .targets = {targets.data(), 2, 2}}), 2U);
   }
-  EXPECT_EQ(known_terms({}), 0U);
+  EXPECT_EQ(seed_loss_weight({}), 0U);
+  const std::vector<std::uint64_t> weights = {5, 100, 0, 7};
+  EXPECT_EQ(seed_loss_weight({.labels = labels, .class_weights = weights}), 12U);
+  EXPECT_EQ(seed_loss_weight({.kind = SeedLossKind::bce_logits,
+                              .targets = {targets.data(), 1, 4},
+                              .class_weights = weights,
+                              .weight_unit = 8}),
+            16U);
 }
 
 /// The slow twin: each seed alone, its gradient added to its row.

@@ -224,6 +224,35 @@ TEST(Learner, PositiveTargetsCountAsTheJobSays) {
   EXPECT_ERROR(Learner::create(weighted), Errc::invalid_argument, "train.pos_weight");
 }
 
+/// The share of a seed is that of the seed alone, as often as its class counts.
+TEST(Learner, ClassesCountAsTheJobSays) {
+  InlineExecutor executor;
+  auto weighted = options();
+  weighted.class_weights = {.of_class = {3, 8}};
+  const auto learner = make(weighted);
+  const auto plain = make(options());
+
+  ASSERT_OK_AND_ASSIGN(const auto share, learner->compute(executor, two_nodes({0, 1}, {1, 0})));
+  ASSERT_OK_AND_ASSIGN(const auto first, plain->compute(executor, two_nodes({0}, {1})));
+  const auto of_first = copy(first.gradient);
+  const double loss_of_first = first.loss_sum;
+  ASSERT_OK_AND_ASSIGN(const auto second, plain->compute(executor, two_nodes({1}, {0})));
+
+  EXPECT_EQ(share.weight, 11U);
+  EXPECT_NEAR(share.loss_sum, 8 * loss_of_first + 3 * second.loss_sum, 1e-6);
+  for (std::size_t i = 0; i < of_first.size(); ++i) {
+    EXPECT_NEAR(share.gradient[i], 8 * of_first[i] + 3 * second.gradient[i], 1e-5) << i;
+  }
+}
+
+TEST(Learner, WeightsOfClassesAreAsManyAsOutputs) {
+  for (const char* loss : {"cross_entropy", "bce_logits", "mse"}) {
+    auto wrong = options(loss);
+    wrong.class_weights = {.of_class = {1, 2, 3}};
+    EXPECT_ERROR(Learner::create(wrong), Errc::invalid_argument, "train.class_weights: expected");
+  }
+}
+
 TEST(Learner, BinaryLogitsLearnFromLabelsZeroAndOne) {
   InlineExecutor executor;
   const auto learner = make(options("bce_logits"));
