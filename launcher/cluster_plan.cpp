@@ -15,6 +15,7 @@
 #include "runtime/job/task_rules.hpp"
 #include "runtime/nn/catalog.hpp"
 #include "runtime/nn/knowledge/entity_ranker.hpp"
+#include "runtime/run/class_counts.hpp"
 #include "runtime/run/given_pairs.hpp"
 #include "runtime/run/node_request.hpp"
 #include "runtime/run/task/link_queries.hpp"
@@ -296,6 +297,23 @@ Status check_full_batches(const ClusterPlan& plan) {
   return ok_status();
 }
 
+/// Those that the job lists, or that balance the training seeds.
+Status add_class_weights(ClusterPlan& plan, const PartitionedStore& store) {
+  const auto& job = plan.job;
+  if (!job.train.class_weights.given()) {
+    return ok_status();
+  }
+  std::vector<std::uint64_t> counts;
+  if (job.train.class_weights.balanced) {
+    TROUPE_ASSIGN_OR_RETURN(
+        counts, job.task.links() ? count_classes(*plan.links.at("train"), job.task.classes)
+                                 : count_classes(store, *plan.book, *plan.seeds.at("train")));
+  }
+  TROUPE_ASSIGN_OR_RETURN(plan.class_weights,
+                          class_weights(job, counts, plan.orders.at("train")->num_seeds()));
+  return ok_status();
+}
+
 /// The nodes whose rows a run without labels gives at its end.
 Status add_embedded(ClusterPlan& plan, const PartitionedStore& store) {
   const auto& job = plan.job;
@@ -389,6 +407,7 @@ Result<std::shared_ptr<const ClusterPlan>> ClusterPlan::make(const Job& job,
                             device_plan(plan->job, plan->layout, *plan->sample, *plan->collect));
     plan_memory(plan->devices, plan->job, *plan->graph, store.partition().heat);
     plan->gradients = gradient_plan(plan->job, plan->layout, plan->devices.learns);
+    TROUPE_RETURN_IF_ERROR(hooks.inference ? ok_status() : add_class_weights(*plan, store));
     if (!hooks.inference && (job.task.knowledge() || job.eval.rank_all)) {
       plan->ranking = ranking_plan(*plan);
     }
@@ -445,6 +464,7 @@ TrainerOptions ClusterPlan::trainer_options(Rank rank) const {
   options.ranking = job.scores_batches() || job.task.knowledge() ? ranking : nullptr;
   options.collect = collect;
   options.learner = learner_options(job);
+  options.learner.class_weights = class_weights;
   options.max_eval_batches = job.eval.max_batches;
   options.fenced_for = seconds_as<std::chrono::milliseconds>(job.cluster.recovery_deadline_s);
   return options;

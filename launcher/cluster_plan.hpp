@@ -14,6 +14,7 @@
 #include "runtime/graph/store.hpp"
 #include "runtime/job/job.hpp"
 #include "runtime/job/layout.hpp"
+#include "runtime/nn/class_weights.hpp"
 #include "runtime/nn/network.hpp"
 #include "runtime/partition/partition_book.hpp"
 #include "runtime/run/checkpoint.hpp"
@@ -40,7 +41,7 @@ std::size_t compute_threads(const ClusterJob& cluster, HostId host);
 /// Of one process that is the whole cluster.
 std::size_t compute_threads(const ClusterJob& cluster);
 
-/// Options of a rank's learner.
+/// Options of a rank's learner, but for the weights of classes, which depend on the seeds.
 /// \param job  fitted to its graph
 LearnerOptions learner_options(const Job& job);
 
@@ -54,6 +55,7 @@ struct ClusterPlan {
   std::map<std::string, std::shared_ptr<const SeedOrder>> orders;  ///< by role
   std::shared_ptr<const RankingPlan> ranking;  ///< of triples or links; null: none
   std::map<std::string, LinkScoring> scoring;  ///< by role, of links
+  nn::ClassWeights class_weights;
   std::shared_ptr<const SampleOptions> sample;
   std::shared_ptr<const SampleOptions> eval_sample;  ///< of links to score; null: `sample`
   std::shared_ptr<const CollectOptions> collect;

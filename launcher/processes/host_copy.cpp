@@ -76,8 +76,10 @@ Result<HostCopyPlan> plan_host_copy(const Job& job, const PartitionedStore& stor
   }
   const auto folder = fs::absolute(store.dir()).lexically_normal();
   plan.files.push_back(fs::absolute(sources.job_file).lexically_normal().string());
-  auto files = store_files_of_host(layout, host, store.info(), store.partition(),
-                                   job.partition.replicated_topology);
+  const bool counts_classes = job.train.class_weights.balanced && !job.task.links();
+  auto files =
+      store_files_of_host(layout, host, store.info(), store.partition(),
+                          {.lists = job.partition.replicated_topology, .labels = counts_classes});
   TROUPE_ASSIGN_OR_RETURN(const auto added, added_files_of_host(layout, host, store));
   files.insert(files.end(), added.begin(), added.end());
   for (const auto& file : files) {

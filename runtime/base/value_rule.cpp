@@ -183,6 +183,8 @@ std::string type_text(const ValueRule& rule) {
       return "string or integer";
     case ValueType::choice_or_integers:
       return "string or list of integers";
+    case ValueType::choice_or_numbers:
+      return "string or list of numbers";
     case ValueType::choice_or_room:
       return "bytes or share";
     case ValueType::integers_by_name:
@@ -225,6 +227,9 @@ std::string range_text(const ValueRule& rule) {
     case ValueType::choice_or_integers:
       return fmt::format("{}, or {}, each {}", quoted_words(rule.words), items_range(rule),
                          integer_range(rule));
+    case ValueType::choice_or_numbers:
+      return fmt::format("{}, or {}, each {}", quoted_words(rule.words), items_range(rule),
+                         number_range(rule.numbers));
     case ValueType::choice_or_room:
       return fmt::format("{} | {} | \"0%\"..\"100%\"", quoted_words(rule.words),
                          integer_range(rule));
@@ -249,6 +254,7 @@ bool fits(const ValueRule& rule, const Json& value) {
     const auto bytes = parse_bytes(v);
     return bytes.has_value() && whole_fits(Json(*bytes));
   };
+  const auto number_fits_range = [&](const Json& v) { return number_fits(v, rule.numbers); };
   switch (rule.type) {
     case ValueType::boolean:
       return value.is_boolean();
@@ -269,7 +275,7 @@ bool fits(const ValueRule& rule, const Json& value) {
     case ValueType::integer_list:
       return list_fits(rule, value, whole_fits);
     case ValueType::number_list:
-      return list_fits(rule, value, [&](const Json& v) { return number_fits(v, rule.numbers); });
+      return list_fits(rule, value, number_fits_range);
     case ValueType::choice_list:
       return list_fits(rule, value, word_fits) && distinct(value);
     case ValueType::text_list:
@@ -285,6 +291,8 @@ bool fits(const ValueRule& rule, const Json& value) {
       return word_fits(value) || whole_fits(value);
     case ValueType::choice_or_integers:
       return word_fits(value) || list_fits(rule, value, whole_fits);
+    case ValueType::choice_or_numbers:
+      return word_fits(value) || list_fits(rule, value, number_fits_range);
     case ValueType::integers_by_name:
       return integers_by_name_fit(rule, value);
   }

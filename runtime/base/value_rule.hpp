@@ -26,6 +26,7 @@ enum class ValueType : std::uint8_t {
   choice_or_boolean,   ///< one of `words`, or a boolean
   choice_or_integer,   ///< one of `words`, or an integer
   choice_or_integers,  ///< one of `words`, or a list of integers in `low..high`
+  choice_or_numbers,   ///< one of `words`, or a number_list
   choice_or_room,      ///< one of `words`, a share like "10%", or bytes
   integers_by_name,    ///< an integer_list, or an object with one under each of its names
 };
@@ -41,7 +42,7 @@ struct ValueRule {
   ValueType type = ValueType::boolean;
   std::int64_t low = 0;  ///< integer, bytes, hosts, and entries of lists of integers
   std::uint64_t high = 0;
-  NumberRange numbers = {};  ///< number, number_list
+  NumberRange numbers = {};  ///< number, and entries of lists of numbers
   std::vector<std::string> words = {};
   std::size_t min_items = 0;  ///< entries of a list; bytes of a text, also of each in `texts`
   std::size_t max_items = 0;

@@ -19,7 +19,8 @@ std::vector<PartId> parts_of_host(const Layout& layout, HostId host) {
 }
 
 std::vector<FileInfo> store_files_of_host(const Layout& layout, HostId host, const GraphInfo& graph,
-                                          const PartitionInfo& partition, bool all_lists) {
+                                          const PartitionInfo& partition,
+                                          FilesOfOtherParts others) {
   auto files = graph.files;
   // Names are text, which no process of a host reads.
   std::erase_if(files, [](const FileInfo& file) { return file.path.ends_with(".txt"); });
@@ -30,7 +31,8 @@ std::vector<FileInfo> store_files_of_host(const Layout& layout, HostId host, con
   for (const auto& file : partition.files) {
     const bool needed = std::ranges::any_of(
         parts, [&](PartId part) { return file.path.starts_with(store_layout::part_prefix(part)); });
-    if (needed || (all_lists && samples && store_layout::is_for_sampling(file.path))) {
+    const bool labels = others.labels && file.path.ends_with("/labels.npy");
+    if (needed || labels || (others.lists && samples && store_layout::is_for_sampling(file.path))) {
       files.push_back(file);
     }
   }

@@ -12,10 +12,15 @@ namespace troupe {
 /// Of all processes of the host; ascending.
 std::vector<PartId> parts_of_host(const Layout& layout, HostId host);
 
+/// What hosts read of parts that are not theirs.
+struct FilesOfOtherParts {
+  bool lists = false;   ///< Neighbor lists, on hosts that sample
+  bool labels = false;  ///< Classes of nodes, on every host
+};
+
 /// The arrays, without the two descriptions graph.json and partition.json, which every host needs too.
-/// \param all_lists  with the neighbour lists of all parts, for hosts that sample
 std::vector<FileInfo> store_files_of_host(const Layout& layout, HostId host, const GraphInfo& graph,
-                                          const PartitionInfo& partition, bool all_lists);
+                                          const PartitionInfo& partition, FilesOfOtherParts others);
 
 /// What `troupe add-features` has written here of the host's parts, their manifests included.
 /// \errors as PartitionedStore::added_files

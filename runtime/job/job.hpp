@@ -266,12 +266,21 @@ struct FeaturesJob {
   DeviceBudget device_budget = {};  ///< of each device that makes batches
 };
 
+/// What the losses of classes count beside each other.
+struct ClassWeightsJob {
+  bool balanced = false;            ///< By the training seeds of each class
+  std::vector<double> values = {};  ///< By class, or by label of multi-label targets
+
+  bool given() const { return balanced || !values.empty(); }
+};
+
 struct TrainJob {
   std::uint32_t epochs = 1;
   std::uint32_t patience =
       0;  ///< Evaluations in a row without a better score that end training; 0: none do
   std::string loss = "cross_entropy";
-  double pos_weight = 1;               ///< of positive targets, with "bce_logits"
+  double pos_weight = 1;  ///< of positive targets, with "bce_logits"
+  ClassWeightsJob class_weights = {};
   double delta = 1;                    ///< with "huber"
   nn::LinkLossOptions link_loss = {};  ///< of links
   nn::OptimizerOptions optimizer;

@@ -93,6 +93,28 @@ bool has_labels(const NodeTypeInfo& type) {
   return type.labels.has_value() && type.labels->classes > 0;
 }
 
+/// A weight for each class or label of nodes.
+void check_weights_of_labels(const Job& job, const NodeTypeInfo& type, ProblemList& problems) {
+  const auto& weights = job.train.class_weights;
+  if (!weights.given() || problems.has("/train/class_weights") || problems.has("/train/loss")) {
+    return;
+  }
+  const auto& labels = *type.labels;
+  const bool columns = labels.has_columns();
+  const auto found =
+      weights.balanced ? quoted("balanced") : fmt::format("a list of {}", weights.values.size());
+  if (job.train.loss == "bce_logits" && !columns) {
+    problems.add({"/train/class_weights",
+                  fmt::format("none with loss \"bce_logits\" for {}", label_text(type)), found,
+                  "pos_weight says what class 1 counts beside class 0"});
+  } else if (!weights.balanced && weights.values.size() != labels.classes) {
+    problems.add({"/train/class_weights",
+                  fmt::format("{} weights, one for each {} of \"{}\" nodes", labels.classes,
+                              columns ? "label" : "class", type.name),
+                  found, no_hint});
+  }
+}
+
 void check_labels(const Job& job, const NodeTypeInfo& type, ProblemList& problems) {
   const std::string labels = label_text(type);
   if (!has_labels(type)) {
@@ -499,6 +521,9 @@ void check_rows(const Job& job, const GraphInfo& graph, NodeTypeId seeds, JobTra
   const auto& type = graph.node_types[raw(seeds)];
   if (!job.task.links() && (trainer != JobTrainer::none || has_labels(type))) {
     check_labels(job, type, problems);
+    if (trainer != JobTrainer::none && has_labels(type)) {
+      check_weights_of_labels(job, type, problems);
+    }
   }
 }
 

@@ -394,6 +394,23 @@ void add_loss(std::vector<SchemaRow>& rows) {
        "with `bce_logits`: what the loss of a positive target counts; all labels have the same",
        {},
        put<&Job::train, &TrainJob::pos_weight>});
+  rows.push_back({"/train/class_weights",
+                  {.type = ValueType::choice_or_numbers,
+                   .numbers = {.low = 0, .high = 1e6},
+                   .words = {"balanced"},
+                   .min_items = 1,
+                   .max_items = 65536},
+                  absent(),
+                  "`cross_entropy`: what the loss of a seed of each class counts, by class, or "
+                  "balanced by the training seeds; `bce_logits` of multi-label targets: what that "
+                  "of each label counts",
+                  {},
+                  [](const Json& v, Job& job) {
+                    job.train.class_weights = {.balanced = v.is_string()};
+                    if (v.is_array()) {
+                      job.train.class_weights.values = v.get<std::vector<double>>();
+                    }
+                  }});
 }
 
 void add_train(std::vector<SchemaRow>& rows) {

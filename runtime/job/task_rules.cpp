@@ -91,6 +91,35 @@ void check_loss_options(const Job& job, ProblemList& problems) {
   refuse("delta", train.delta, 1);
 }
 
+/// A weight for each class of edges, whose number the job has.
+void check_class_weights(const Job& job, ProblemList& problems) {
+  const auto& weights = job.train.class_weights;
+  if (!weights.given() || problems.has("/train/class_weights")) {
+    return;
+  }
+  const auto found = weights.balanced ? std::string("\"balanced\"")
+                                      : fmt::format("a list of {}", weights.values.size());
+  const auto refuse = [&](const std::string& expected, const char* hint) {
+    problems.add({"/train/class_weights", expected, found, hint});
+  };
+  const bool classes = job.train.loss == "cross_entropy";
+  if (!classes && job.train.loss != "bce_logits") {
+    return refuse(fmt::format("none with loss \"{}\"", job.train.loss),
+                  "class weights are for \"cross_entropy\" and \"bce_logits\"");
+  }
+  if (!classes && weights.balanced) {
+    return refuse("a number for each label with loss \"bce_logits\"",
+                  "pos_weight says what positive targets count");
+  }
+  if (!weights.balanced && std::ranges::max(weights.values) == 0) {
+    return refuse("a weight above 0", "");
+  }
+  if (job.task.kind == "edge" && !weights.balanced && job.task.classes > 0 &&
+      weights.values.size() != job.task.classes) {
+    refuse(fmt::format("{} weights, one for each of task.classes", job.task.classes), "");
+  }
+}
+
 /// Links are ranked among all nodes.
 void check_ranks_of_all(const Job& job, ProblemList& problems) {
   const auto& eval = job.eval;
@@ -260,6 +289,7 @@ void check_task_keys(const Job& job, ProblemList& problems) {
   check_among("/train/loss", losses_of(job.task), job.train.loss, job.task.kind, problems);
   if (!problems.has("/train/loss")) {
     check_loss_options(job, problems);
+    check_class_weights(job, problems);
     check_among("/eval/metric", scores_of(job), job.eval.metric, job.task.kind, problems);
     check_decoder_keys(job, problems);
   }

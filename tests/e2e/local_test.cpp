@@ -167,6 +167,37 @@ TEST_F(LocalRun, ProcessesThatAreListedGiveTheSameDigestsToo) {
   EXPECT_TRUE(all_gone());
 }
 
+/// Every process counts the training seeds of all parts.
+TEST_F(LocalRun, BalancedWeightsOfClassesAreTheSameInEveryProcess) {
+  std::ofstream own(scratch_.path() / "own.txt");
+  for (int id = 0; id < 200; ++id) {
+    own << id << "\n";
+  }
+  own.close();
+  const std::string seeds =
+      "train.epochs=2 cluster.hosts=2 partition.parts=3 "
+      "checkpoint.every.epochs=1 dataset.seeds.train=" +
+      (scratch_.path() / "own.txt").string();
+  const std::string job = seeds + " train.class_weights=";
+  ASSERT_EQ(run(job + "balanced", "simulated", "simulate").exit_code, 0);
+  ASSERT_EQ(run(seeds, "none", "simulate").exit_code, 0);
+  ASSERT_EQ(run(job + "[1,2,3,4,5,6,7]", "listed", "simulate").exit_code, 0);
+
+  const auto result = run(job + "balanced", "balanced");
+
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(report("balanced")["digests"], report("simulated")["digests"]);
+  for (const char* other : {"listed", "none"}) {
+    EXPECT_NE(report(other)["digests"]["parameters"], report("simulated")["digests"]["parameters"]);
+    EXPECT_EQ(report(other)["digests"]["batches"], report("simulated")["digests"]["batches"]);
+  }
+
+  const auto other = run(job + "[1,2,3,4,5,6,7] train.epochs=3 --resume", "balanced");
+  EXPECT_EQ(other.exit_code, 3);
+  EXPECT_NE(other.err.find("/train/class_weights: was \"balanced\", is nothing"), std::string::npos)
+      << other.err;
+}
+
 TEST_F(LocalRun, AHostKeepsToItsCores) {
   const auto result =
       run(R"(train.epochs=2 cluster.hosts=["a\u0020threads=1\u0020cores=0","b\u0020cores=1023"])");

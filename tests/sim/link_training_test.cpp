@@ -342,6 +342,8 @@ TEST_F(HeterogeneousLinks, LayoutsChangeNothing) {
 TEST_F(HeterogeneousLinks, ClassesAndNumbersOfEdgesAreLearned) {
   for (const Settings& way : std::vector<Settings>{
            {"task.classes=3", "eval.mode=exact", "train.epochs=20", "train.optimizer.lr=0.03"},
+           {"task.classes=3", "eval.mode=exact", "train.epochs=20", "train.optimizer.lr=0.03",
+            "train.class_weights=balanced"},
            {"train.loss=mse", "eval.mode=exact"},
            {"train.loss=huber", "train.delta=0.3", "eval.mode=sampled", "task.decoder.kind=dot"}}) {
     SCOPED_TRACE(way.front());

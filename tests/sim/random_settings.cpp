@@ -418,6 +418,8 @@ Settings draw_job(Drawn& drawn, GraphOf graph, const FilesOfJobs& files) {
       if (drawn.once_in(2)) {
         drawn.add({"train.loss=bce_logits"});
         drawn.maybe(2, "train.pos_weight", {"3"});
+      } else {
+        drawn.maybe(2, "train.class_weights", {"balanced", "[0.3,2]"});
       }
       drawn.maybe(2, "eval.metric", {"auc", "f1"});
       break;

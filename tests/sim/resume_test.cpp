@@ -212,6 +212,11 @@ TEST_F(ResumeTest, AttentionKilledAfterAnyStepWithACheckpointPerStep) {
   }
 }
 
+TEST_F(ResumeTest, WithWeightsOfClassesKilledAfterAnyStepWithACheckpointPerStep) {
+  prepare({"checkpoint.every.steps=1", "train.class_weights=[1,2,0,0.4,5,6,7]"});
+  EXPECT_GE(end_everywhere(End::kill), 4U);
+}
+
 TEST_F(ResumeTest, StoppedAfterAnyStep) {
   prepare({});  // without a schedule: stopping alone keeps a checkpoint
   EXPECT_GE(end_everywhere(End::stop), 4U);

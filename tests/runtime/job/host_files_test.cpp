@@ -29,8 +29,9 @@ std::vector<std::string> files_of(const Job& job, std::uint32_t host) {
     partition.files.push_back({path, 20, "b"});
   }
   std::vector<std::string> paths;
-  for (const auto& file : store_files_of_host(make_layout(job), static_cast<HostId>(host), graph,
-                                              partition, job.partition.replicated_topology)) {
+  for (const auto& file :
+       store_files_of_host(make_layout(job), static_cast<HostId>(host), graph, partition,
+                           {.lists = job.partition.replicated_topology})) {
     paths.push_back(file.path);
   }
   return paths;
@@ -80,7 +81,7 @@ TEST(HostFiles, WithReplicatedTopologyAllListsAndNothingElseOfOtherParts) {
   const auto files = [&](bool all_lists) {
     Paths paths;
     for (const auto& file :
-         store_files_of_host(make_layout(job), HostId{1}, {}, partition, all_lists)) {
+         store_files_of_host(make_layout(job), HostId{1}, {}, partition, {.lists = all_lists})) {
       paths.push_back(file.path);
     }
     return paths;
@@ -89,6 +90,24 @@ TEST(HostFiles, WithReplicatedTopologyAllListsAndNothingElseOfOtherParts) {
   EXPECT_EQ(files(true), (Paths{"part-0/nodes-n/original_ids.npy", "part-0/nodes-n/directory.npy",
                                 "part-0/edges-e/in/offsets.npy", "part-0/edges-e/in/neighbours.npy",
                                 "part-0/edges-e/in/edge_ids.npy"}));
+}
+
+TEST(HostFiles, WhereClassesAreCountedTheLabelsOfAllPartsAreOnEveryHost) {
+  PartitionInfo partition;
+  partition.parts = 2;
+  for (const char* path :
+       {"part-0/nodes-n/labels.npy", "part-0/nodes-n/targets.npy", "part-0/nodes-n/features.npy",
+        "part-1/nodes-n/labels.npy", "part-1/nodes-n/features.npy"}) {
+    partition.files.push_back({path, 20, "b"});
+  }
+  const auto job = placed_job("collocated");
+  Paths paths;
+  for (const auto& file :
+       store_files_of_host(make_layout(job), HostId{1}, {}, partition, {.labels = true})) {
+    paths.push_back(file.path);
+  }
+  EXPECT_EQ(paths, (Paths{"part-0/nodes-n/labels.npy", "part-1/nodes-n/labels.npy",
+                          "part-1/nodes-n/features.npy"}));
 }
 
 TEST(HostFiles, FeaturesThatCameLaterAreThereWithTheirManifests) {

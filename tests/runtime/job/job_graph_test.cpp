@@ -143,6 +143,29 @@ TEST(CheckAgainstGraph, WantsBinaryLogitsForMultiLabelTargets) {
   }
 }
 
+TEST(CheckAgainstGraph, WantsAWeightForEachClassOrLabel) {
+  GraphInfo info = graph();
+  Job job;
+  job.train.class_weights.balanced = true;
+  EXPECT_EQ(problems(job, info), "");
+  job.train.class_weights = {.balanced = false, .values = {1, 2, 0}};
+  EXPECT_EQ(problems(job, info), "");
+  job.train.class_weights.values.pop_back();
+  EXPECT_EQ(problems(job, info),
+            "/train/class_weights: expected 3 weights, one for each class of \"paper\" nodes, "
+            "found a list of 2\n");
+
+  job.train.loss = "bce_logits";
+  info.node_types[0].labels = LabelInfo{LabelInfo::Kind::targets, 2};
+  EXPECT_EQ(problems(job, info), "");
+  info.node_types[0].labels->classes = 7;
+  EXPECT_CONTAINS(problems(job, info), "expected 7 weights, one for each label of \"paper\"");
+  info.node_types[0].labels = LabelInfo{LabelInfo::Kind::classes, 2};
+  EXPECT_EQ(problems(job, info),
+            "/train/class_weights: expected none with loss \"bce_logits\" for 2 classes, found a "
+            "list of 2; pos_weight says what class 1 counts beside class 0\n");
+}
+
 TEST(FitToGraph, GivesTheModelItsColumns) {
   GraphInfo info = graph();
   Job job;

@@ -175,6 +175,20 @@ TEST(Resume, GradientsAddedInAnotherWayAreRefused) {
                "/train/reduce: was \"fast\", is \"exact\"");
 }
 
+TEST(Resume, WeightsOfClassesMustBeTheSame) {
+  const std::string balanced = "train.class_weights=balanced";
+  const std::string some = "train.class_weights=[1,2.5]";
+  EXPECT_OK(resumable({balanced}, {balanced, "partition.parts=3"}));
+  EXPECT_OK(resumable({some}, {"train.class_weights=[1.0, 2.5]"}));
+  EXPECT_ERROR(resumable({}, {balanced}), Errc::failed_precondition,
+               "/train/class_weights: was nothing, is \"balanced\"");
+  EXPECT_ERROR(resumable({balanced}, {}), Errc::failed_precondition,
+               "/train/class_weights: was \"balanced\", is nothing");
+  EXPECT_ERROR(resumable({some}, {"train.class_weights=[1,2]"}), Errc::failed_precondition,
+               "/train/class_weights/1: was 2.5, is 2");
+  EXPECT_ERROR(resumable({some}, {}), Errc::failed_precondition, "/train/class_weights/0");
+}
+
 TEST(Resume, KeysThatTheWriterDidNotKnowHadTheirDefaults) {
   auto written = nlohmann::json::parse(overridden({}).json);
   written["model"].erase("heads");

@@ -109,6 +109,45 @@ TEST(TaskKeys, OthersAreRefusedWithWhatFits) {
   EXPECT_CONTAINS(task_problems({"eval.candidates.val=c.npy"}), "/eval/candidates: expected none");
 }
 
+TEST(TaskKeys, WeightsOfClassesAreForLossesOfClasses) {
+  const std::string balanced = "train.class_weights=balanced";
+  const auto job = read_task({balanced}).job;
+  EXPECT_TRUE(job.train.class_weights.balanced);
+  EXPECT_TRUE(read_task({"train.class_weights=[1, 0, 2.5]"}).job.train.class_weights.values ==
+              (std::vector<double>{1, 0, 2.5}));
+  EXPECT_FALSE(read_task({}).job.train.class_weights.given());
+  EXPECT_FALSE(read_task({balanced, "train.class_weights=[1]"}).job.train.class_weights.balanced);
+  EXPECT_EQ(task_problems({"train.loss=bce_logits", "train.class_weights=[1, 2]"}), "");
+  EXPECT_CONTAINS(task_problems({"train.loss=bce_logits", balanced}),
+                  "/train/class_weights: expected a number for each label with loss "
+                  "\"bce_logits\", found \"balanced\"; pos_weight");
+  EXPECT_CONTAINS(task_problems({"train.loss=mse", balanced}),
+                  "/train/class_weights: expected none with loss \"mse\"");
+  EXPECT_CONTAINS(task_problems(link_keys({"train.class_weights=[1, 2]"})),
+                  "/train/class_weights: expected none with loss \"bce\", found a list of 2");
+  EXPECT_CONTAINS(task_problems({"train.class_weights=[0, 0.0]"}),
+                  "/train/class_weights: expected a weight above 0");
+  for (const char* bad : {"[1, -1]", "[]", "[1, \"2\"]", "even", "2", "[1e7]"}) {
+    EXPECT_CONTAINS(task_problems({std::string("train.class_weights=") + bad}),
+                    "/train/class_weights: expected string or list of numbers, \"balanced\", or "
+                    "1..65536 entries, each >= 0, <= 1");
+  }
+}
+
+TEST(TaskKeys, WeightsOfClassesOfEdgesAreAsManyAsThese) {
+  const Keys edges{"task.kind=edge", "task.classes=3"};
+  const auto with = [&](const std::string& weights) {
+    auto keys = edges;
+    keys.push_back("train.class_weights=" + weights);
+    return task_problems(keys);
+  };
+  EXPECT_EQ(with("balanced"), "");
+  EXPECT_EQ(with("[1, 2, 3]"), "");
+  EXPECT_CONTAINS(with("[1, 2]"),
+                  "/train/class_weights: expected 3 weights, one for each of task.classes, found a "
+                  "list of 2");
+}
+
 TEST(TaskKeys, FilesOfLinksGoAlone) {
   EXPECT_EQ(task_problems(link_keys({"eval.negatives.val=a.npy", "eval.candidates.val=b.npy"})),
             "");
