@@ -37,6 +37,7 @@ class HostCopyPlanning : public ::testing::Test {
     job.cluster.hosts = 2;
     job.partition.parts = 2;
     job.cluster.ssh.program = "bin/troupe";
+    job.train.class_weights.balanced = balanced_;
     for (const std::string& line : {host_line, std::string("other")}) {
       auto host = parse_host(line);
       EXPECT_OK(host);
@@ -48,6 +49,7 @@ class HostCopyPlanning : public ::testing::Test {
   }
 
   const testing::ScratchFolder scratch_;
+  bool balanced_ = false;
 };
 
 TEST_F(HostCopyPlanning, HasTheJobTheHostsPartsAndTheDescriptionsLast) {
@@ -62,6 +64,19 @@ TEST_F(HostCopyPlanning, HasTheJobTheHostsPartsAndTheDescriptionsLast) {
   EXPECT_FALSE(std::ranges::any_of(found.files, [](const std::string& file) {
     return file.find("/part-1/") != std::string::npos;
   }));
+}
+
+TEST_F(HostCopyPlanning, HasTheLabelsOfAllPartsWhereTheseAreCounted) {
+  balanced_ = true;
+  ASSERT_OK_AND_ASSIGN(const auto found, plan("node1"));
+
+  std::vector<std::string> of_other_part;
+  for (const auto& file : found.files) {
+    if (file.find("/part-1/") != std::string::npos) {
+      of_other_part.push_back(fs::path(file).lexically_relative(folder() / "parts").string());
+    }
+  }
+  EXPECT_EQ(of_other_part, std::vector<std::string>{"part-1/nodes-node/labels.npy"});
 }
 
 TEST_F(HostCopyPlanning, FilesAreThere) {
