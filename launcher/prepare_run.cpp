@@ -175,6 +175,7 @@ ExitCode prepare_run_on_hosts(const RunArguments& arguments, const Say& say,
   }
   const auto code = prepare_data(arguments.job, *std::move(job), say, trainer, run);
   if (!run) {
+    std::move(*claim).remove_lock();
     return code;
   }
   run->claim = *std::move(claim);

@@ -313,6 +313,15 @@ TEST_F(Program, WhatIsCheapIsCheckedBeforeDataAreImported) {
   }
 }
 
+TEST_F(Program, ARunThatItsDataRefuseLeavesNoLock) {
+  const auto result =
+      troupe({"run", quick_job(), "--set", "output=" + output(), "--set", "dataset.split=none"});
+
+  EXPECT_EQ(result.exit_code, 2) << result.err;
+  EXPECT_TRUE(std::filesystem::exists(output() + "/store")) << "the data were imported";
+  EXPECT_FALSE(std::filesystem::exists(output() + "/run.lock"));
+}
+
 TEST_F(Program, ClosedStandardDescriptorsAreNotTakenByFiles) {
   auto words =
       command({"run", quick_job(), "--set", "output=" + output(), "--set", "train.epochs=1"});
