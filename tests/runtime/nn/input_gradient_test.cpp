@@ -73,8 +73,9 @@ TEST(InputGradient, IsThatOfDifferencesForEveryKind) {
       ModelOptions options{.kind = std::string(kind.name), .layers = 2, .hidden = 6, .out_dim = 3};
       options.linear_input = linear;
       options.input_dropout = 0.2F;
-      const bool loops = options.kind == "gat" || options.kind == "gatv2";
-      options.heads = loops || options.kind == "hgt" ? 2 : 1;
+      const bool attends = options.kind == "gat" || options.kind == "gatv2";
+      options.heads = attends || options.kind == "hgt" ? 2 : 1;
+      options.loops = !kind.heterogeneous;
       if (kind.heterogeneous) {
         options.types = golden_types(0);
       } else {
