@@ -46,6 +46,19 @@ class Scratch(unittest.TestCase):
         settings.setdefault("output", self.output())
         troupe.run(train, job, set=settings, resume=resume, overwrite=overwrite)
 
+    def collect(self, job, take, **changes):
+        """What `take(session, batch)` returns for the batches of an epoch, of all ranks."""
+        found = []
+
+        def train(session):
+            for batch in session.epoch(0):
+                if batch.seeds:
+                    found.append(take(session, batch))
+
+        self.run_job(train, job, **changes)
+        self.assertGreater(len(found), 0)
+        return found
+
 
 def with_settings(settings):
     return [word for key, value in settings.items() for word in ("--set", f"{key}={value}")]

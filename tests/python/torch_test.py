@@ -36,18 +36,6 @@ class LeftOut(unittest.TestCase):
 
 
 class Torch(support.Scratch):
-    def collect(self, job, take, **changes):
-        found = []
-
-        def train(session):
-            for batch in session.epoch(0):
-                if batch.seeds:
-                    found.append(take(session, batch))
-
-        self.run_job(train, job, **changes)
-        self.assertGreater(len(found), 0)
-        return found
-
     def test_tensors_share_the_memory_of_the_batch(self):
         def take(_, batch):
             data = batch.to_pyg()

@@ -15,7 +15,7 @@ namespace {
 
 using Settings = std::vector<std::string>;
 
-/// 300 nodes on a ring, of which a twelfth are of class 1 and two more of class 2; features tell them apart, but not
+/// 300 nodes on a ring, of which a twelfth are of class 1 and two more of class 2; features separate them, but not
 /// well. Class 3 has no node, and some nodes have no label.
 class WeightedClasses : public ::testing::Test {
  protected:

@@ -182,6 +182,15 @@ TEST(HeteroLayer, OfSageMatchesPyTorchGeometric) {
   expect_golden(grad_b.view(), path + "grad_x_b", relational_tolerance);
 }
 
+/// Of a layer whose nodes are authors, papers and venues.
+void expect_golden_run(const LayerRun& run, const std::string& path) {
+  expect_golden(run.out.view(), path + "_out", relational_tolerance);
+  expect_golden_gradient(run, path + "_gradient", relational_tolerance);
+  expect_golden(run.grad_x[0].view(), path + "_grad_x_author", relational_tolerance);
+  expect_golden(run.grad_x[1].view(), path + "_grad_x_paper", relational_tolerance);
+  expect_golden(run.grad_x[2].view(), path + "_grad_x_venue", relational_tolerance);
+}
+
 TEST(Rgat, MatchesOutputAndGradientsOfPyTorchGeometric) {
   const HeteroBatch batch = golden_hetero_batch(1);
   const ForwardInput input = batch.input(false);
@@ -193,11 +202,7 @@ TEST(Rgat, MatchesOutputAndGradientsOfPyTorchGeometric) {
         run_layer(conv, golden_types(1), 1, input.blocks[0], batch.features,
                   golden_floats(path + "_parameters"), golden_matrix(path + "_grad_out"));
 
-    expect_golden(run.out.view(), path + "_out", relational_tolerance);
-    expect_golden_gradient(run, path + "_gradient", relational_tolerance);
-    expect_golden(run.grad_x[0].view(), path + "_grad_x_author", relational_tolerance);
-    expect_golden(run.grad_x[1].view(), path + "_grad_x_paper", relational_tolerance);
-    expect_golden(run.grad_x[2].view(), path + "_grad_x_venue", relational_tolerance);
+    expect_golden_run(run, path);
   }
 }
 
@@ -244,11 +249,7 @@ TEST(Gatv2, OfSeveralTypesMatchesOutputAndGradientsOfPyTorchGeometric) {
       run_layer(conv, golden_types(1), 1, batch.input(false).blocks[0], batch.features,
                 golden_floats(path + "_parameters"), golden_matrix(path + "_grad_out"), features);
 
-  expect_golden(run.out.view(), path + "_out", relational_tolerance);
-  expect_golden_gradient(run, path + "_gradient", relational_tolerance);
-  expect_golden(run.grad_x[0].view(), path + "_grad_x_author", relational_tolerance);
-  expect_golden(run.grad_x[1].view(), path + "_grad_x_paper", relational_tolerance);
-  expect_golden(run.grad_x[2].view(), path + "_grad_x_venue", relational_tolerance);
+  expect_golden_run(run, path);
 }
 
 TEST(Gatv2, OfSeveralTypesHasNoLoopsAndAMatrixForEachEnd) {
@@ -344,11 +345,7 @@ TEST(Hgt, MatchesOutputAndGradientsOfPyTorchGeometric) {
                                input.blocks[0], batch.features, golden_floats(path + "_parameters"),
                                golden_matrix(path + "_grad_out"));
 
-    expect_golden(run.out.view(), path + "_out", relational_tolerance);
-    expect_golden_gradient(run, path + "_gradient", relational_tolerance);
-    expect_golden(run.grad_x[0].view(), path + "_grad_x_author", relational_tolerance);
-    expect_golden(run.grad_x[1].view(), path + "_grad_x_paper", relational_tolerance);
-    expect_golden(run.grad_x[2].view(), path + "_grad_x_venue", relational_tolerance);
+    expect_golden_run(run, path);
   }
 }
 
