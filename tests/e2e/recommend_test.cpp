@@ -129,9 +129,7 @@ TEST_F(Recommend, RefusesNamesThatAreNotThere) {
       << unknown.err;
   const auto alone = predict({"--nodes", "all", "--names"});
   EXPECT_EQ(alone.exit_code, 2);
-  EXPECT_NE(alone.err.find("--names: expected --top, found none"),
-            std::string::npos)
-      << alone.err;
+  EXPECT_NE(alone.err.find("--names: expected --top, found none"), std::string::npos) << alone.err;
   for (const auto* type : {"user", "item"}) {
     std::filesystem::remove(folder() + "/shop/nodes-" + type + "/names.txt");
   }
