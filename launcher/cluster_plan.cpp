@@ -345,6 +345,23 @@ Status add_devices_of_program(ClusterPlan& plan, const PartitionedStore& store,
   return ok_status();
 }
 
+/// The built-in model and what it needs to learn, or to infer.
+Status add_model(ClusterPlan& plan, const PartitionedStore& store, const ClusterHooks& hooks) {
+  const auto& job = plan.job;
+  TROUPE_ASSIGN_OR_RETURN(plan.network, nn::make_network(job.model));
+  TROUPE_ASSIGN_OR_RETURN(plan.devices, device_plan(job, plan.layout, *plan.sample, *plan.collect));
+  plan_memory(plan.devices, job, *plan.graph, store.partition().heat);
+  plan.gradients = gradient_plan(job, plan.layout, plan.devices.learns);
+  if (hooks.inference) {
+    return ok_status();
+  }
+  TROUPE_RETURN_IF_ERROR(add_class_weights(plan, store));
+  if (job.task.knowledge() || job.eval.rank_all) {
+    plan.ranking = ranking_plan(plan);
+  }
+  return ok_status();
+}
+
 }  // namespace
 
 std::size_t compute_threads(const ClusterJob& cluster) {
@@ -402,15 +419,7 @@ Result<std::shared_ptr<const ClusterPlan>> ClusterPlan::make(const Job& job,
     plan->embedding = embedding_plan(job, *plan->graph);
   }
   if (!hooks.take_only) {
-    TROUPE_ASSIGN_OR_RETURN(plan->network, nn::make_network(job.model));
-    TROUPE_ASSIGN_OR_RETURN(plan->devices,
-                            device_plan(plan->job, plan->layout, *plan->sample, *plan->collect));
-    plan_memory(plan->devices, plan->job, *plan->graph, store.partition().heat);
-    plan->gradients = gradient_plan(plan->job, plan->layout, plan->devices.learns);
-    TROUPE_RETURN_IF_ERROR(hooks.inference ? ok_status() : add_class_weights(*plan, store));
-    if (!hooks.inference && (job.task.knowledge() || job.eval.rank_all)) {
-      plan->ranking = ranking_plan(*plan);
-    }
+    TROUPE_RETURN_IF_ERROR(add_model(*plan, store, hooks));
   }
   if (hooks.own_program) {
     TROUPE_RETURN_IF_ERROR(add_devices_of_program(*plan, store, hooks));
