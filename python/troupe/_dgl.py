@@ -3,13 +3,12 @@
 import dgl
 import torch
 
-from troupe._tensors import tensor_of
+from troupe._tensors import put, refuse_walks, tensor_of
 
 
 def blocks_of(batch, graph, layers):
     """What DGL's DataLoader yields, of `batch`, whose structure is in host memory; rows are of its device, if it has one."""
-    if batch.walks is not None:
-        raise ValueError("to_dgl: expected a batch with edges, found random walks; try: batch.walks.nodes and .pairs(window)")
+    refuse_walks(batch, "to_dgl")
     if batch.subgraph != "directional":
         raise ValueError(
             f'to_dgl: expected sample.subgraph "directional", found "{batch.subgraph}", whose layers share all edges; '
@@ -129,7 +128,4 @@ class _Blocks:
 
 
 def _put(data, name, values):
-    if values is not None:
-        if name in data:
-            raise ValueError(f"to_dgl: a column has the name {name!r} of something else in the batch")
-        data[name] = values
+    put(data, name, values, "to_dgl")

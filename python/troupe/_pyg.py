@@ -5,12 +5,11 @@ import torch
 from torch_geometric.data import Data, HeteroData
 
 from troupe._device import DeviceArray
-from troupe._tensors import tensor_of
+from troupe._tensors import put, refuse_walks, tensor_of
 
 
 def data_of(batch, graph):
-    if batch.walks is not None:
-        raise ValueError("to_pyg: expected a batch with edges, found random walks; try: batch.walks.nodes and .pairs(window)")
+    refuse_walks(batch, "to_pyg")
     if batch.frontier == "all" and batch.hops > 1:
         raise ValueError(
             'to_pyg: expected sample.frontier "new", found "all", whose hops have edges of their own; try: batch.to_dgl() or batch.block(…)'
@@ -57,10 +56,7 @@ def _per_hop(of_type):
 
 
 def _put(store, name, array):
-    if array is not None:
-        if name in store:
-            raise ValueError(f"to_pyg: a column has the name {name!r} of something else in the batch")
-        store[name] = tensor_of(array)
+    put(store, name, None if array is None else tensor_of(array), "to_pyg")
 
 
 def _put_nodes(store, batch, of_type):

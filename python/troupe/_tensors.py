@@ -40,3 +40,16 @@ class _Words:
 
     def __dlpack_device__(self):
         return self._array.__dlpack_device__()
+
+
+def put(store, name, tensor, form):
+    """Adds what a batch has under a name, or nothing where that is None. `form`: the method of the batch, for errors."""
+    if tensor is not None:
+        if name in store:
+            raise ValueError(f"{form}: a column has the name {name!r} of something else in the batch")
+        store[name] = tensor
+
+
+def refuse_walks(batch, form):
+    if batch.walks is not None:
+        raise ValueError(f"{form}: expected a batch with edges, found random walks; try: batch.walks.nodes and .pairs(window)")
