@@ -57,7 +57,7 @@ void move_output(Job& job, const std::filesystem::path& output);
 /// The same for `cluster.device`.
 void set_device(Job& job, const DeviceChoice& device);
 
-/// Trainer of the batches: the job's model, a program of the user's, or none where a trained model predicts.
+/// Trainer of the batches: the job's model, the user program, or none where a trained model predicts.
 enum class JobTrainer : std::uint8_t { built_in, own, none };
 
 /// Checks what needs the graph: parts <= nodes, edge types of the fanout are there, a split of that
