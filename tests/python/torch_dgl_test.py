@@ -222,5 +222,8 @@ class Dgl(support.Scratch):
         self.collect(CORA, refused('expected sample.subgraph "directional", found "induced"'), output=self.output() + "-i", sample__subgraph="induced")
 
 
+if dgl is None:
+    del Dgl
+
 if __name__ == "__main__":
     unittest.main()
