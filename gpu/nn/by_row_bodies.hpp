@@ -24,7 +24,10 @@ TROUPE_HD inline std::uint32_t count_below(const std::uint32_t* keys, std::uint3
 /// What a sort of things by their rows moves.
 struct CountUp {
   std::uint32_t* numbers;
-  TROUPE_HD void operator()(std::size_t i) const { numbers[i] = static_cast<std::uint32_t>(i); }
+  std::uint32_t first = 0;
+  TROUPE_HD void operator()(std::size_t i) const {
+    numbers[i] = first + static_cast<std::uint32_t>(i);
+  }
 };
 /// Where each row's things begin in a list by row.
 struct RowBegin {

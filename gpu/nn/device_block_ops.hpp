@@ -84,6 +84,9 @@ class DeviceBlockOps final : public nn::BlockOps,
   void join_columns(ConstMatrix left, ConstMatrix right, MutMatrix out) override {
     stream_.for_each(out.size(), JoinColumns{left.data, right.data, left.cols, out.cols, out.data});
   }
+  void count_up(std::uint32_t first, std::span<std::uint32_t> numbers) override {
+    stream_.for_each(numbers.size(), CountUp{numbers.data(), first});
+  }
 
   void combine(Executor& /*executor*/, const nn::Combination& combination) override {
     bool add = false;

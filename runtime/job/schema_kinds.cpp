@@ -81,8 +81,8 @@ std::vector<SchemaRow> model_kind_rows(std::span<const nn::ModelKind> kinds) {
                   boolean_rule(),
                   value("false"),
                   readers_of(kinds, "edge_features", "`") +
-                      ": attention reads the edges' features, which `sample.edge_data` asks for; "
-                      "with `loops` false",
+                      ": layers read the edges' features, which `sample.edge_data` asks for; "
+                      "attention with `loops` false",
                   {},
                   put<&Job::model, &ModelOptions::edge_features>});
   rows.push_back({"/model/edge_weights",

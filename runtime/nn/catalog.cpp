@@ -17,7 +17,8 @@
 namespace troupe::nn {
 namespace {
 
-constexpr std::array<std::string_view, 3> sage_options = {"aggregator", "edge_weights", "residual"};
+constexpr std::array<std::string_view, 4> sage_options = {"aggregator", "edge_features",
+                                                          "edge_weights", "residual"};
 constexpr std::array<std::string_view, 1> gcn_options = {"edge_weights"};
 constexpr std::array<std::string_view, 6> gat_options = {"heads", "out_heads",     "concat",
                                                          "loops", "edge_features", "residual"};
@@ -27,7 +28,8 @@ constexpr std::array<std::string_view, 5> rgat_options = {"heads", "out_heads", 
                                                           "edge_features", "residual"};
 constexpr std::array<std::string_view, 1> hgt_options = {"heads"};
 constexpr std::array<std::string_view, 2> rgcn_options = {"bases", "residual"};
-constexpr std::array<std::string_view, 3> gin_options = {"train_eps", "edge_weights", "residual"};
+constexpr std::array<std::string_view, 4> gin_options = {"train_eps", "edge_features",
+                                                         "edge_weights", "residual"};
 
 GatOptions gat(const ModelOptions& options) {
   return {.heads = options.heads,

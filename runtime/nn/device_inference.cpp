@@ -144,11 +144,10 @@ Status DeviceInference::infer(Executor& host, const Network& network, const Segm
   auto done = compute(host, parameters, out, [&](Tape& tape, Arrays& arrays, MutMatrix there) {
     InferInput copy = input;
     copy.blocks = arrays.copied(input.blocks);
-    for (ConstMatrix& rows : copy.rows) {
-      rows = rows.cols > 0 ? arrays.copied(rows) : rows;  // else not read
-    }
-    for (ConstMatrix& rows : copy.edge_features) {
-      rows = rows.rows > 0 ? arrays.copied(rows) : rows;
+    for (auto* const all : {&copy.rows, &copy.edge_features}) {
+      for (ConstMatrix& rows : *all) {
+        rows = rows.cols > 0 ? arrays.copied(rows) : rows;  // else not read
+      }
     }
     network.infer(tape, executor_, this->parameters(), copy, there);
   });

@@ -117,6 +117,21 @@ std::vector<Case> cases() {
                .seeds = NodeTypeId{0}};
     o.edge_features = true;
   });
+  const auto read_edges = [](ModelOptions& o) {
+    o.types = {.nodes = {{"node", o.in_dim}},
+               .edges = {{"edge", NodeTypeId{0}, NodeTypeId{0}, 3}},
+               .seeds = NodeTypeId{0}};
+    o.edge_features = true;
+  };
+  add("sage_edge_features", "graphsage", read_edges);
+  add("sage_max_edge_features", "graphsage", [&](ModelOptions& o) {
+    read_edges(o);
+    o.aggregator = Aggregator::max;
+  });
+  add("gin_edge_features", "gin", [&](ModelOptions& o) {
+    read_edges(o);
+    o.edge_weights = true;
+  });
   add("rgcn", "rgcn", [](ModelOptions&) {});
   add("rgat", "rgat", [](ModelOptions& o) { o.heads = 2; });
   add("hgt", "hgt", [](ModelOptions& o) { o.heads = 2; });

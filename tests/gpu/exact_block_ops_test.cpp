@@ -213,6 +213,22 @@ TEST_P(ExactBlockOps, DropoutCopiesAndSums) {
       "elements");
 }
 
+TEST_P(ExactBlockOps, NumbersThatCountUp) {
+  for (const std::size_t size : {0U, 1U, 31U, 1025U}) {
+    for (const std::uint32_t first : {0U, 7U, 0xFFFFFFF0U}) {
+      expect_same(
+          [&](Operands& on) {
+            const auto numbers = on.room<std::uint32_t>(size);
+            on.ops().count_up(first, numbers);
+            Results results;
+            results.integers.push_back(on.fetched(numbers));
+            return results;
+          },
+          fmt::format("{} numbers from {} on", size, first));
+    }
+  }
+}
+
 TEST_P(ExactBlockOps, JoinedColumns) {
   for (const std::uint32_t rows : {0U, 1U, 31U, 32U, 33U, 1023U}) {
     for (const std::size_t left : {1U, 7U, 33U}) {

@@ -80,7 +80,7 @@ std::vector<NamedModel> models() {
   return all;
 }
 
-/// Attention of a kind over features of edges.
+/// A model of a kind that reads features of edges.
 nn::ModelOptions reads_edges(const char* kind) {
   return {
       .kind = kind, .hidden = 6, .out_dim = 4, .heads = 2, .loops = false, .edge_features = true};
@@ -198,7 +198,7 @@ TEST_P(ExactOnDevice, WeightsOfEdgesCount) {
 TEST_P(ExactOnDevice, FeaturesOfEdgesAreRead) {
   auto graph = featured_graph();
   add_edge_features(graph.edges[0], 3);
-  for (const char* const kind : {"gat", "gatv2", "rgat"}) {
+  for (const char* const kind : {"graphsage", "gat", "gatv2", "gin", "rgat"}) {
     SCOPED_TRACE(kind);
     expect_same_everywhere(graph, reads_edges(kind));
   }

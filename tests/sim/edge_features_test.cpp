@@ -62,9 +62,12 @@ TEST_F(EdgeFeatureRun, FeaturesOfEdgesChangeTheDigestAndNothingThatIsLearned) {
 
 /// Scored by batches with all neighbors or layer by layer, in any layout.
 TEST_F(EdgeFeatureRun, ExactScoresAreThoseOfAllNeighbors) {
-  for (const std::string dir : {"in", "out"}) {
-    const Settings way = {"model.kind=rgat", "model.edge_features=true", "model.heads=2",
-                          "sample.edge_dir=" + dir, "sample.fanout=[-1, -1]"};
+  for (const Settings& model :
+       std::vector<Settings>{{"model.kind=rgat", "model.heads=2", "sample.edge_dir=in"},
+                             {"model.kind=rgat", "model.heads=2", "sample.edge_dir=out"},
+                             {"model.kind=graphsage", "sample.edge_dir=in"}}) {
+    Settings way = {"model.edge_features=true", "sample.fanout=[-1, -1]"};
+    way.insert(way.end(), model.begin(), model.end());
     const auto scored = [&](const std::string& mode, const Settings& more) {
       auto all = way;
       all.push_back("eval.mode=" + mode);

@@ -2,6 +2,8 @@
 /// \file gin.hpp
 /// Graph isomorphism networks (Xu et al., ICLR 2019): W2 relu(W1 ((1 + eps) x_i + sum_j x_j) + b1) + b2
 /// over in-neighbors j. What PyG's GINConv computes with a perceptron of two layers, eps fixed or trained.
+/// With features of edges a neighbor counts as relu(x_j + W_edge f_ij + b_edge) (Hu et al., "Strategies for
+/// pre-training graph neural networks", ICLR 2020), as in PyG's GINEConv.
 #include "runtime/nn/conv/conv.hpp"
 
 namespace troupe::nn {
@@ -22,6 +24,14 @@ class GinConv final : public Conv {
   SourceUse source_use(const ConvShape& shape) const override;
 
  private:
+  /// In-neighbors' rows, or those of in-edges, and own ones: before the perceptron, or after its first product.
+  std::vector<Term> sums(const ConvCall& call, const LayerBlock& block, Rows neighbors,
+                         Rows own) const;
+  /// [block's edges, source] what neighbors count as.
+  Rows messages_of_edges(const ConvCall& call) const;
+  std::size_t lin_edge(const ConvCall& call) const {
+    return call.parameter + (options_.trained ? 5 : 4);
+  }
   std::size_t hidden(const ConvShape& shape) const {
     return options_.hidden > 0 ? options_.hidden : shape.out;
   }

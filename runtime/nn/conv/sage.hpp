@@ -2,7 +2,8 @@
 /// \file sage.hpp
 /// GraphSAGE (Hamilton, Ying, Leskovec: "Inductive representation learning on large graphs", NIPS
 /// 2017): W_l aggregate(neighbors) + b_l + W_r own. Along several edge types the sum of those is
-/// what PyG's HeteroConv of SAGEConv computes with aggr "sum".
+/// what PyG's HeteroConv of SAGEConv computes with aggr "sum". With features of edges W_edge aggregate(f_ij) is
+/// added: the same as one matrix for the aggregate of rows [x_j, f_ij].
 #include "runtime/nn/conv/conv.hpp"
 
 namespace troupe::nn {
@@ -18,7 +19,8 @@ class SageConv final : public Conv {
   SourceUse source_use(const ConvShape& shape) const override;
 
  private:
-  Term neighbors(const ConvCall& call, Rows rows, std::vector<std::size_t> weights) const;
+  Term neighbors(const ConvCall& call, const LayerBlock& block, Rows rows,
+                 std::vector<std::size_t> weights) const;
 
   Aggregator aggregator_;
   bool weighted_;

@@ -156,6 +156,8 @@ class BlockOps {
   virtual void scale(float factor, std::span<float> values) = 0;
   /// out [n, l + r] = rows of left [n, l], each with that of right [n, r] behind it.
   virtual void join_columns(ConstMatrix left, ConstMatrix right, MutMatrix out) = 0;
+  /// numbers[i] = first + i, modulo 2^32.
+  virtual void count_up(std::uint32_t first, std::span<std::uint32_t> numbers) = 0;
 
   /// Writes `out`, and `summed` and `argmax` of the terms.
   virtual void combine(Executor& executor, const Combination& combination) = 0;

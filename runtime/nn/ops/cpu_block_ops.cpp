@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstring>
 #include <functional>
+#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -294,6 +295,10 @@ void CpuBlockOps::scale(float factor, std::span<float> values) {
 
 void CpuBlockOps::join_columns(ConstMatrix left, ConstMatrix right, MutMatrix out) {
   nn::join_columns(left, right, out);
+}
+
+void CpuBlockOps::count_up(std::uint32_t first, std::span<std::uint32_t> numbers) {
+  std::iota(numbers.begin(), numbers.end(), first);
 }
 
 void CpuBlockOps::combine(Executor& executor, const Combination& combination) {

@@ -21,6 +21,7 @@ class CpuBlockOps final : public BlockOps {
   void zero(std::span<float> values) override;
   void scale(float factor, std::span<float> values) override;
   void join_columns(ConstMatrix left, ConstMatrix right, MutMatrix out) override;
+  void count_up(std::uint32_t first, std::span<std::uint32_t> numbers) override;
   void combine(Executor& executor, const Combination& combination) override;
   std::span<const float> finish_backward(Executor& executor, const Finish& finish,
                                          const FinishState& state, MutMatrix grad) override;

@@ -24,6 +24,7 @@ void Tape::begin(Executor& executor, const ParameterList& list, std::span<const 
   factors_ = 0;
   mixed_ = 0;
   blocks_listed_ = 0;
+  edge_blocks_used_ = 0;
 }
 
 Tape::Operation& Tape::append() {
@@ -100,6 +101,42 @@ Term Tape::weighted_sum(Rows rows, const LayerBlock& block, const EdgeFactors& f
   path.block = &block;
   path.factors = factors;
   return {rows, path, std::move(weights), {}, terms_++};
+}
+
+Tape::EdgeBlock& Tape::next_edge_block(const LayerBlock& block) {
+  TROUPE_ASSERT(!block.listed, "edges of a block with listed rows", block.num_dst);
+  if (edge_blocks_used_ == edge_blocks_.size()) {
+    edge_blocks_.push_back(std::make_unique<EdgeBlock>(ops_.memory()));
+  }
+  return *edge_blocks_[edge_blocks_used_++];
+}
+
+const LayerBlock& Tape::block_to_edges(const LayerBlock& block) {
+  EdgeBlock& to = next_edge_block(block);
+  const std::uint32_t edges = block.num_edges();
+  const auto offsets = to.numbers.get(std::size_t{edges} + 1);
+  ops_.count_up(block.first_edge(), offsets);
+  to.block = {.num_dst = edges,
+              .num_src = block.num_src,
+              .offsets = offsets,
+              .sources = block.sources,
+              .edges = block.edges};
+  return to.block;
+}
+
+const LayerBlock& Tape::block_from_edges(const LayerBlock& block) {
+  EdgeBlock& from = next_edge_block(block);
+  const std::uint32_t first = block.first_edge();
+  const std::uint32_t edges = block.num_edges();
+  const auto sources = from.numbers.get(std::size_t{first} + edges);
+  ops_.count_up(0U - first, sources);  // 0 at the first edge
+  from.block = {.num_dst = block.num_dst,
+                .num_src = edges,
+                .offsets = block.offsets,
+                .sources = sources,
+                .weights = block.weights,
+                .edges = block.edges};
+  return from.block;
 }
 
 GcnFactors& Tape::next_factors() {

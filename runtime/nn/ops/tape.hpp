@@ -93,6 +93,13 @@ class Tape {
   Term weighted_sum(Rows rows, const LayerBlock& block, const EdgeFactors& factors,
                     std::vector<std::size_t> weights = {});
 
+  /// The block whose destinations are the edges of `block`, each with its source as the only neighbor:
+  /// terms along it have a row per edge. \requires a block with offsets, as block_from_edges()
+  const LayerBlock& block_to_edges(const LayerBlock& block);
+  /// The block whose sources are the edges of `block`: terms along it take rows of in-edges, with the
+  /// weights that these have.
+  const LayerBlock& block_from_edges(const LayerBlock& block);
+
   /// Scores of the first `count` rows for each head: [count, heads].
   /// \param vectors  parameter [heads, columns of a head]
   Rows head_scores(Rows rows, std::size_t count, std::size_t vectors);
@@ -180,6 +187,11 @@ class Tape {
   struct ParameterGradients;
   struct Mixture;
   struct Listed;
+  struct EdgeBlock {
+    explicit EdgeBlock(PassMemory* memory) : numbers(memory) {}
+    LayerBlock block;
+    GrowBuffer<std::uint32_t> numbers;
+  };
   struct SortedBlock {
     explicit SortedBlock(PassMemory* memory) : edges(memory) {}
     const LayerBlock* block = nullptr;
@@ -187,6 +199,7 @@ class Tape {
   };
 
   std::size_t listed_block(const LayerBlock& block);
+  EdgeBlock& next_edge_block(const LayerBlock& block);
   void pick_sources();
   void placed_backward(Operation& operation, ConstMatrix grad);
   void placed_term_backward(Operation& operation, std::size_t position, ConstMatrix grad,
@@ -235,6 +248,8 @@ class Tape {
   std::size_t blocks_sorted_ = 0;
   std::vector<std::unique_ptr<Listed>> listed_;  ///< the first so many are of this pass
   std::size_t blocks_listed_ = 0;
+  std::vector<std::unique_ptr<EdgeBlock>> edge_blocks_;  ///< the first so many are of this pass
+  std::size_t edge_blocks_used_ = 0;
   GrowBuffer<float> shared_gradient_;  ///< of a parameter that several operations use
 };
 

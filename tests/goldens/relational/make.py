@@ -1,11 +1,11 @@
-"""Makes the files beside it: layers of attention on the heterogeneous graph of ../heterogeneous, by PyTorch
-Geometric 2.6.1 with PyTorch 2.1.2.
+"""Makes the files beside it: layers of attention, and others that read features of edges, on the heterogeneous
+graph of ../heterogeneous, by PyTorch Geometric 2.6.1 with PyTorch 2.1.2.
 
 Everything is computed in float64 from float32 inputs. Run it in this folder: python make.py
 """
 import numpy as np
 import torch
-from torch_geometric.nn import GATConv, GATv2Conv, HeteroConv, HGTConv
+from torch_geometric.nn import GATConv, GATv2Conv, GINEConv, HeteroConv, HGTConv, SAGEConv
 
 HERE = "../heterogeneous/"
 EDGES = [("writes", "author", "paper"), ("cites", "paper", "paper"), ("holds", "venue", "paper")]
@@ -124,8 +124,8 @@ transformer("hgt_skip", heads=2, width=6)  # as many columns as papers have
 transformer("hgt_plain", heads=2, width=4)
 
 
-def attention_with_features(name, make, edges, order, inputs=("paper",)):
-    """Attention that reads features of the edges of some types, summed over the types.
+def layer_with_features(name, make, edges, order, inputs=("paper",)):
+    """A layer that reads features of the edges of some types, summed over the types.
 
     inputs  node types whose gradients are kept
     """
@@ -155,23 +155,72 @@ for edge, cols in (("writes", 3), ("cites", 4)):
     save("features_" + edge, rows)
     FEATURES[edge] = torch.tensor(rows, dtype=torch.float64)
 
-attention_with_features(
+layer_with_features(
     "gatv2_edge",
     lambda source, destination, edge: GATv2Conv((source, destination), 3, heads=2, edge_dim=edge,
                                                 add_self_loops=False),
     [EDGES[1]],
     lambda c, _: [c.lin_l.weight, c.lin_l.bias, c.lin_r.weight, c.lin_r.bias, c.att, c.bias,
                   c.lin_edge.weight])
-attention_with_features(
+layer_with_features(
     "rgat_edge",
     lambda source, destination, edge: GATConv((source, destination), 3, heads=2, edge_dim=edge,
                                               add_self_loops=False), EDGES,
     lambda c, with_edges: [c.lin_src.weight, c.lin_dst.weight, c.att_src, c.att_dst, c.bias] +
     ([c.lin_edge.weight, c.att_edge] if with_edges else []))
-attention_with_features(
+layer_with_features(
     "gatv2_types",
     lambda source, destination, edge: GATv2Conv((source, destination), 3, heads=2, edge_dim=edge,
                                                 add_self_loops=False), EDGES,
     lambda c, with_edges: [c.lin_l.weight, c.lin_l.bias, c.lin_r.weight, c.lin_r.bias, c.att, c.bias] +
     ([c.lin_edge.weight] if with_edges else []),
     inputs=("author", "paper", "venue"))
+
+
+def perceptron(cols, out):
+    return torch.nn.Sequential(torch.nn.Linear(cols, 7), torch.nn.ReLU(), torch.nn.Linear(7, out))
+
+
+layer_with_features(
+    "gin_edge",
+    lambda source, destination, edge: GINEConv(perceptron(source, 5), train_eps=True, edge_dim=edge),
+    [EDGES[1]],
+    lambda c, _: [c.nn[0].weight, c.nn[0].bias, c.nn[2].weight, c.nn[2].bias, c.eps, c.lin.weight,
+                  c.lin.bias])
+
+
+def sage_with_features(name, aggregator):
+    """SAGEConv along each edge type, whose sources are the edges: the rows of their sources, features behind them."""
+    x = features()
+    out, convs = 0, []
+    for edge, source, destination in EDGES:
+        sources, destinations = edge_index(edge)
+        rows = x[source][sources]
+        if edge in FEATURES:
+            rows = torch.cat([rows, FEATURES[edge]], dim=1)
+        conv = SAGEConv((rows.shape[1], x[destination].shape[1]), 5, aggr=aggregator)
+        set_parameters([conv.lin_l.weight, conv.lin_l.bias, conv.lin_r.weight])
+        convs.append((conv, x[source].shape[1]))
+        numbers = torch.arange(len(sources))
+        out = out + conv((rows, x[destination][:PAPERS]), torch.stack([numbers, destinations]))
+    grad_out = random(PAPERS, 5)
+    (out * torch.tensor(grad_out, dtype=torch.float64)).sum().backward()
+
+    def in_order(of):
+        """The matrix of the features of edges is one of its own, the last."""
+        parts = []
+        for conv, cols in convs:
+            left = of(conv.lin_l.weight)
+            parts += [left[:, :cols], of(conv.lin_l.bias), of(conv.lin_r.weight), left[:, cols:]]
+        return parts
+
+    save(name + "_parameters", flat(in_order(lambda p: p)).astype(np.float32))
+    save(name + "_grad_out", grad_out)
+    save(name + "_out", out.detach().numpy())
+    save(name + "_gradient", flat(in_order(lambda p: p.grad)))
+    for kind, rows in x.items():
+        save(f"{name}_grad_x_{kind}", rows.grad.numpy())
+
+
+for aggregator in ("mean", "sum", "max"):
+    sage_with_features("sage_edge_" + aggregator, aggregator)

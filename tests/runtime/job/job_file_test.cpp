@@ -401,8 +401,11 @@ TEST(ParseJob, EdgeFeaturesNeedThoseOfBatchesAndNoLoops) {
             "true; sample.edge_data [\"features\"] brings the features\n");
   EXPECT_CONTAINS(problems_of(minimal, {good[0], good[2], good[3]}),
                   "which is not built yet for it; loops false works");
-  EXPECT_CONTAINS(problems_of(minimal, {good[2], good[3]}),
-                  "it is for \"gat\", \"gatv2\", \"rgat\"");
+  for (const char* kind : {"graphsage", "gin", "rgat"}) {
+    EXPECT_EQ(problems_of(minimal, {std::string("model.kind=") + kind, good[2], good[3]}), "");
+  }
+  EXPECT_CONTAINS(problems_of(minimal, {"model.kind=gcn", good[2], good[3]}),
+                  "it is for \"graphsage\", \"gat\", \"gatv2\", \"gin\", \"rgat\"");
 }
 
 TEST(ParseJob, BasesAreForRgcn) {

@@ -1,6 +1,7 @@
 // R-GCN and attention per relation, against PyTorch Geometric, and as models.
 #include "runtime/nn/catalog.hpp"
 #include "runtime/nn/conv/gatv2.hpp"
+#include "runtime/nn/conv/gin.hpp"
 #include "runtime/nn/conv/hgt.hpp"
 #include "runtime/nn/conv/rgat.hpp"
 #include "runtime/nn/conv/rgcn.hpp"
@@ -14,8 +15,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <fmt/format.h>
+#include <map>
 #include <memory>
 #include <string>
 #include <tuple>
@@ -206,24 +209,36 @@ TEST(Rgat, MatchesOutputAndGradientsOfPyTorchGeometric) {
   }
 }
 
-TEST(EdgeFeatures, OfAttentionMatchOutputAndGradientsOfPyTorchGeometric) {
+/// Features of the edges along golden_types(1), by edge type.
+std::vector<Matrix> golden_features_of_edges() {
+  std::vector<Matrix> features(4);
+  features[0] = golden_matrix("relational/features_writes");
+  features[2] = golden_matrix("relational/features_cites");
+  features[3] = Matrix(0, 0);  // venues' edges have none
+  return features;
+}
+
+/// Of which edges between papers alone are left.
+ModelTypes golden_papers() {
+  ModelTypes types = golden_types(1);
+  types.edges[0].destination = NodeTypeId{2};
+  types.edges[3].destination = NodeTypeId{2};
+  return types;
+}
+
+TEST(EdgeFeatures, MatchOutputAndGradientsOfPyTorchGeometric) {
   const HeteroBatch batch = golden_hetero_batch(1);
   const ForwardInput input = batch.input(false);
-  for (const std::string kind : {"gatv2", "rgat"}) {
+  const std::vector<Matrix> features = golden_features_of_edges();
+  for (const std::string kind : {"gatv2", "rgat", "gin"}) {
     const std::string path = "relational/" + kind + "_edge";
-    ModelTypes types = golden_types(1);
-    if (kind == "gatv2") {
-      types.edges[0].destination = NodeTypeId{2};  // papers alone
-      types.edges[3].destination = NodeTypeId{2};
-    }
-    std::vector<Matrix> features(4);
-    features[0] = golden_matrix("relational/features_writes");
-    features[2] = golden_matrix("relational/features_cites");
-    features[3] = Matrix(0, 0);  // venues' edges have none
+    const ModelTypes types = kind == "rgat" ? golden_types(1) : golden_papers();
     const GatOptions options{.heads = 2, .one_loop = false, .mean_last = false};
     std::unique_ptr<Conv> conv = std::make_unique<RgatConv>(options);
     if (kind == "gatv2") {
       conv = std::make_unique<Gatv2Conv>(options, false);
+    } else if (kind == "gin") {
+      conv = std::make_unique<GinConv>(GinOptions{.trained = true, .hidden = 7});
     }
 
     const auto run =
@@ -236,20 +251,24 @@ TEST(EdgeFeatures, OfAttentionMatchOutputAndGradientsOfPyTorchGeometric) {
   }
 }
 
-TEST(Gatv2, OfSeveralTypesMatchesOutputAndGradientsOfPyTorchGeometric) {
+TEST(EdgeFeatures, OfSeveralTypesMatchOutputAndGradientsOfPyTorchGeometric) {
   const HeteroBatch batch = golden_hetero_batch(1);
-  const std::string path = "relational/gatv2_types";
-  std::vector<Matrix> features(4);
-  features[0] = golden_matrix("relational/features_writes");
-  features[2] = golden_matrix("relational/features_cites");
-  features[3] = Matrix(0, 0);  // venues' edges have none
-  const Gatv2Conv conv({.heads = 2, .one_loop = false, .mean_last = false}, false);
+  const GatOptions attention{.heads = 2, .one_loop = false, .mean_last = false};
+  std::map<std::string, std::unique_ptr<Conv>> convs;
+  convs["gatv2_types"] = std::make_unique<Gatv2Conv>(attention, false);
+  convs["sage_edge_mean"] = std::make_unique<SageConv>(Aggregator::mean);
+  convs["sage_edge_sum"] = std::make_unique<SageConv>(Aggregator::sum);
+  convs["sage_edge_max"] = std::make_unique<SageConv>(Aggregator::max);
+  for (const auto& [name, conv] : convs) {
+    SCOPED_TRACE(name);
+    const std::string path = "relational/" + name;
 
-  const auto run =
-      run_layer(conv, golden_types(1), 1, batch.input(false).blocks[0], batch.features,
-                golden_floats(path + "_parameters"), golden_matrix(path + "_grad_out"), features);
+    const auto run = run_layer(*conv, golden_types(1), 1, batch.input(false).blocks[0],
+                               batch.features, golden_floats(path + "_parameters"),
+                               golden_matrix(path + "_grad_out"), golden_features_of_edges());
 
-  expect_golden_run(run, path);
+    expect_golden_run(run, path);
+  }
 }
 
 TEST(Gatv2, OfSeveralTypesHasNoLoopsAndAMatrixForEachEnd) {
@@ -262,7 +281,9 @@ TEST(Gatv2, OfSeveralTypesHasNoLoopsAndAMatrixForEachEnd) {
   EXPECT_ERROR(make_network(options), Errc::unimplemented, "model share_weights: expected false");
 }
 
-/// Attention over features of edges in three columns, on a graph of one type.
+constexpr std::array<const char*, 5> readers_of_edges{"graphsage", "gat", "gatv2", "gin", "rgat"};
+
+/// A model that reads features of edges in three columns, on a graph of one type.
 ModelOptions reads_edges(const std::string& kind) {
   ModelOptions options{.kind = kind,
                        .layers = 2,
@@ -281,7 +302,7 @@ TEST(EdgeFeatures, HaveTheGradientOfDifferencesThroughLayers) {
   const OwnedBlock upper = random_block(20, 50, 5, 2);
   const Matrix x = random_matrix(90, 7, 3);
   const Matrix of_edges = random_matrix(std::max(lower.sources.size(), upper.sources.size()), 3, 4);
-  for (const std::string kind : {"gat", "gatv2", "rgat"}) {
+  for (const std::string kind : readers_of_edges) {
     auto options = reads_edges(kind);
     options.activation = Activation::elu;  // rows without edges are 0
     ForwardInput input = one_type_input({lower.view(), upper.view()}, x.view());
@@ -295,7 +316,7 @@ TEST(EdgeFeatures, AreReadByExactInferenceWithTheBitsOfForward) {
   const OwnedBlock graph = random_block(300, 300, 5, 1);
   const Matrix x = random_matrix(300, 7, 3);
   const Matrix of_edges = random_matrix(graph.sources.size(), 3, 4);
-  for (const std::string kind : {"gat", "gatv2", "rgat"}) {
+  for (const std::string kind : readers_of_edges) {
     for (const bool linear : {false, true}) {
       auto options = reads_edges(kind);
       options.linear_input = linear;
@@ -323,7 +344,92 @@ TEST(EdgeFeatures, AreReadByExactInferenceWithTheBitsOfForward) {
   }
 }
 
-TEST(EdgeFeatures, AreRefusedWithLoopsAndByKindsWithoutAttention) {
+/// Edges of a batch before the block's, which a layer does not read.
+TEST(EdgeFeatures, OfABlockBehindOtherEdges) {
+  const OwnedBlock block = random_block(30, 60, 4, 1);
+  constexpr std::uint32_t before = 17;
+  OwnedBlock behind = block;
+  behind.sources.insert(behind.sources.begin(), before, 0xFFFFFFFFU);
+  for (auto& offset : behind.offsets) {
+    offset += before;
+  }
+  const Matrix x = random_matrix(60, 7, 3);
+  const Matrix all = random_matrix(behind.sources.size(), 3, 4);
+  for (const std::string kind : readers_of_edges) {
+    auto options = reads_edges(kind);
+    options.layers = 1;
+    const auto network = network_of(options);
+    const auto parameters = network->initial_parameters(2);
+    const Matrix grad = random_matrix(30, 3, 5);
+    const auto pass = [&](LayerBlock of, ConstMatrix features) {
+      ComputePool pool(2);
+      Activations activations;
+      ForwardInput input = one_type_input({of}, x.view());
+      input.edge_features = {features};
+      const auto logits = network->forward(pool, parameters, input, activations).flat();
+      std::vector<float> results(logits.begin(), logits.end());
+      std::vector<float> gradient(parameters.size());
+      network->backward(grad.view(), activations, gradient);
+      results.insert(results.end(), gradient.begin(), gradient.end());
+      return results;
+    };
+
+    const auto expected = pass(block.view(), all.view().slice(before, block.sources.size()));
+
+    EXPECT_TRUE(same_bits(pass(behind.view(), all.view()), expected)) << kind;
+  }
+}
+
+/// A neighbor of weight w is as w edges to it.
+TEST(EdgeFeatures, CountByTheWeightsOfTheirEdges) {
+  const OwnedBlock once = random_block(30, 60, 4, 1);
+  OwnedBlock twice = once;  // the first edge of each destination a second time
+  twice.offsets = {0};
+  twice.sources.clear();
+  std::vector<float> weights(once.sources.size(), 1);
+  std::vector<std::uint32_t> edges;
+  for (std::uint32_t d = 0; d < once.num_dst; ++d) {
+    for (auto e = once.offsets[d]; e < once.offsets[d + 1]; ++e) {
+      const bool first = e == once.offsets[d];
+      weights[e] = first ? 2 : 1;
+      for (int copy = first ? 0 : 1; copy < 2; ++copy) {
+        twice.sources.push_back(once.sources[e]);
+        edges.push_back(e);
+      }
+    }
+    twice.offsets.push_back(static_cast<std::uint32_t>(twice.sources.size()));
+  }
+  const Matrix x = random_matrix(60, 7, 3);
+  const Matrix of_once = random_matrix(once.sources.size(), 3, 4);
+  Matrix of_twice(edges.size(), 3);
+  for (std::size_t i = 0; i < edges.size(); ++i) {
+    std::ranges::copy(of_once.view().row(edges[i]), of_twice.view().row(i).begin());
+  }
+  const auto output = [&](const ModelOptions& options, LayerBlock block, const Matrix& features) {
+    const auto network = network_of(options);
+    ComputePool pool(2);
+    Activations activations;
+    ForwardInput input = one_type_input({block}, x.view());
+    input.edge_features = {features.view()};
+    return copy_of(network->forward(pool, network->initial_parameters(2), input, activations));
+  };
+  for (const std::string kind : {"graphsage", "gin"}) {
+    auto options = reads_edges(kind);
+    options.layers = 1;
+    options.aggregator = Aggregator::sum;
+    const Matrix expected = output(options, twice.view(), of_twice);
+    options.edge_weights = true;
+    LayerBlock weighted = once.view();
+    weighted.weights = weights;
+
+    const Matrix found = output(options, weighted, of_once);
+
+    const std::vector<double> truth(expected.data(), expected.data() + expected.view().size());
+    expect_close<float>(found.view().flat(), truth, 1e-5, kind);
+  }
+}
+
+TEST(EdgeFeatures, AreRefusedWithLoopsAndByKindsThatReadNone) {
   ModelOptions options{
       .kind = "gat", .in_dim = 4, .hidden = 8, .out_dim = 3, .edge_features = true};
   EXPECT_ERROR(make_network(options), Errc::unimplemented, "with loops false, got \"gat\"");
@@ -331,7 +437,7 @@ TEST(EdgeFeatures, AreRefusedWithLoopsAndByKindsWithoutAttention) {
   EXPECT_OK(make_network(options));
   options.kind = "gcn";
   EXPECT_ERROR(make_network(options), Errc::unimplemented,
-               "expected a kind among \"gat\", \"gatv2\", \"rgat\"");
+               "expected a kind among \"graphsage\", \"gat\", \"gatv2\", \"gin\", \"rgat\"");
 }
 
 TEST(Hgt, MatchesOutputAndGradientsOfPyTorchGeometric) {

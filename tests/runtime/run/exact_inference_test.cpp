@@ -59,7 +59,7 @@ TEST_F(InferenceAndBatches, OneGraphConvolutionHasTheBitsOfBatchesWithAllEdges) 
   }
 }
 
-/// Attention that reads features of edges, on a graph of one type or on one of several.
+/// Models that read features of edges, on a graph of one type or on one of several.
 class InferenceOfEdgeFeatures : public InferenceAndBatches {
  protected:
   void use_kind(const std::string& kind, const testing::TestGraph& graph, std::uint32_t parts) {
@@ -86,9 +86,9 @@ TEST_F(InferenceOfEdgeFeatures, IsThatOfBatchesWithAllNeighborsWhateverTheBlocks
   testing::add_features(several.nodes[0], 5);
   testing::add_features(several.nodes[1], 7);
   testing::add_edge_features(several.edges[0], 2);  // others have none
-  for (const std::string kind : {"gat", "gatv2", "rgat"}) {
+  for (const std::string kind : {"graphsage", "gat", "gatv2", "gin", "rgat"}) {
     for (const auto* const graph : {&one, &several}) {
-      if (kind != "rgat" && graph == &several) {
+      if (kind != "rgat" && kind != "graphsage" && graph == &several) {
         continue;
       }
       SCOPED_TRACE(kind);
