@@ -11,6 +11,7 @@
 #include "runtime/base/files.hpp"
 #include "runtime/job/unused_keys.hpp"
 #include "runtime/run/job_seeds.hpp"
+#include "runtime/run/job_store.hpp"
 
 namespace troupe {
 namespace {
@@ -94,7 +95,7 @@ ExitCode prepare_graph(const Job& job, JobTrainer trainer, const Say& say,
   if (const auto known = check_seed_keys(job, *found); scores && !known) {
     return print_error(known.error(), ExitCode::usage);
   }
-  if (const auto counted = count_own_seeds(job, *found); !counted) {
+  if (const auto counted = make_graph_of_job(job, *found); !counted) {
     return data_error(counted.error());
   }
   graph = *std::move(found);

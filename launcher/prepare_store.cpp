@@ -15,6 +15,7 @@
 #include "runtime/partition/partitioner.hpp"
 #include "runtime/run/edges_as_links.hpp"
 #include "runtime/run/job_seeds.hpp"
+#include "runtime/run/job_store.hpp"
 #include "runtime/run/output_folder.hpp"
 
 #include <algorithm>
@@ -230,7 +231,7 @@ Result<std::string> store_digest(const Job& job) {
 
 Result<PartitionedStore> prepare_store(const Job& job, const Say& say) {
   TROUPE_ASSIGN_OR_RETURN(auto store, partitioned_store(job, say));
-  return with_own_seeds(job, std::move(store));
+  return store_of_job(job, std::move(store));
 }
 
 Result<std::string> dataset_digest(const Job& job) {

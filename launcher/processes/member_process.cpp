@@ -14,7 +14,7 @@
 #include "runtime/base/trace.hpp"
 #include "runtime/job/job_file.hpp"
 #include "runtime/job/store_memory.hpp"
-#include "runtime/run/job_seeds.hpp"
+#include "runtime/run/job_store.hpp"
 #include "runtime/run/state_pieces.hpp"
 #include "runtime/sample/batch_scratch.hpp"
 #include "runtime/wire/messages.hpp"
@@ -42,7 +42,7 @@ Result<Job> read_welcome(const net::Welcome& welcome) {
 Result<PartitionedStore> open_store(const net::Welcome& welcome, const Job& job) {
   TROUPE_RETURN_IF_ERROR(check_store(welcome));
   TROUPE_ASSIGN_OR_RETURN(auto store, PartitionedStore::open(welcome.store, {}));
-  return with_own_seeds(job, std::move(store));
+  return store_of_job(job, std::move(store));
 }
 
 /// "host 0" gives trace-host-0.json.

@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <iterator>
 
 namespace troupe {
 namespace {
@@ -122,11 +123,14 @@ std::vector<std::string> PartitionedStore::feature_files(PartId part) const {
       paths.push_back(prefix + store_layout::edges_file(type, dir, "features"));
     }
   }
-  for (const auto& type : info_.node_types) {
-    if (type.features) {
-      paths.push_back(prefix + store_layout::nodes_file(type, "features"));
+  for (std::size_t t = 0; t < info_.node_types.size(); ++t) {
+    const auto& type = info_.node_types[t];
+    const auto left_out = std::ranges::find(left_out_, static_cast<NodeTypeId>(t));
+    if (!type.features && left_out == left_out_.end()) {
+      continue;
     }
-    if (type.features && partition_.halo_features) {
+    paths.push_back(prefix + store_layout::nodes_file(type, "features"));
+    if (partition_.halo_features) {
       paths.push_back(prefix + store_layout::nodes_file(type, "halo_features"));
     }
   }
@@ -223,6 +227,22 @@ void take_role(GraphInfo& info, std::string_view split, const std::string& role,
   if (const auto links = source.links.find(role); links != source.links.end()) {
     changed.links[role] = links->second;
   }
+}
+
+void leave_out_features(GraphInfo& info, std::span<const NodeTypeId> types) {
+  for (const NodeTypeId type : types) {
+    info.node_types[raw(type)].features.reset();
+    info.node_types[raw(type)].column_stats.reset();
+  }
+}
+
+PartitionedStore PartitionedStore::without_features(std::span<const NodeTypeId> types) const {
+  auto store = *this;
+  std::ranges::copy_if(types, std::back_inserter(store.left_out_), [&](NodeTypeId type) {
+    return store.info_.node_types[raw(type)].features.has_value();
+  });
+  leave_out_features(store.info_, types);
+  return store;
 }
 
 PartitionedStore PartitionedStore::with_seeds(const std::string& split, const std::string& role,

@@ -109,6 +109,8 @@ SplitInfo& split_to_change(GraphInfo& info, std::string_view name);
 /// \requires `from` is a split of the graph
 void take_role(GraphInfo& info, std::string_view split, const std::string& role,
                std::string_view from);
+/// As if the node types had none.
+void leave_out_features(GraphInfo& info, std::span<const NodeTypeId> types);
 
 /// What `graph.json` of a store of either kind says; its arrays are not looked at.
 /// \errors as GraphStore::open, but for those of other files
@@ -163,6 +165,8 @@ class PartitionedStore {
     return store;
   }
   StoreMemory memory() const { return options_.memory; }
+  /// The same store as if node types had no features: info() has none of them, and no part loads them.
+  PartitionedStore without_features(std::span<const NodeTypeId> types) const;
   /// The same store with other seeds, or links, of a role in place of its own: info() counts them.
   /// \param seeds  in order of original ids
   PartitionedStore with_seeds(const std::string& split, const std::string& role,
@@ -210,6 +214,7 @@ class PartitionedStore {
   StoreOptions options_;
   GraphInfo info_;
   PartitionInfo partition_;
+  std::vector<NodeTypeId> left_out_{};  ///< node types with features that info_ no longer has
   /// By split and role.
   std::map<std::pair<std::string, std::string>, std::shared_ptr<const SeedList>> other_seeds_{};
   std::map<std::pair<std::string, std::string>, MakeLinks> other_links_{};

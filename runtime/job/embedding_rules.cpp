@@ -85,6 +85,18 @@ void check_embedding_use(const Job& job, const GraphInfo& graph,
   }
 }
 
+std::vector<NodeTypeId> types_with_replaced_features(const Job& job, const GraphInfo& graph) {
+  std::vector<NodeTypeId> types;
+  for (std::size_t t = 0; t < graph.node_types.size(); ++t) {
+    const auto& type = graph.node_types[t];
+    const auto table = job.embedding.find(type.name);
+    if (type.features && table != job.embedding.end() && !table->second.features) {
+      types.push_back(static_cast<NodeTypeId>(t));
+    }
+  }
+  return types;
+}
+
 std::shared_ptr<const EmbeddingPlan> embedding_plan(const Job& job, const GraphInfo& graph) {
   if (job.embedding.empty()) {
     return nullptr;

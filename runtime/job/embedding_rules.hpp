@@ -20,6 +20,9 @@ void check_embedding_types(const Job& job, const GraphInfo& graph, ProblemList& 
 void check_embedding_use(const Job& job, const GraphInfo& graph,
                          const std::vector<NodeTypeId>& read, ProblemList& problems);
 
+/// Node types whose features learned rows take the place of.
+std::vector<NodeTypeId> types_with_replaced_features(const Job& job, const GraphInfo& graph);
+
 /// Null: the job has no tables.
 /// \requires check_embedding_types() found nothing
 std::shared_ptr<const EmbeddingPlan> embedding_plan(const Job& job, const GraphInfo& graph);

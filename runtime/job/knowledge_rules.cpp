@@ -136,7 +136,7 @@ void check_knowledge_graph(const Job& job, const GraphInfo& graph, ProblemList& 
          fmt::format("{} columns, which are not built yet beside learned rows of a knowledge "
                      "graph",
                      type.features->cols),
-         "import the graph without them"});
+         fmt::format("embedding.{}.features false leaves them out", type.name)});
   }
   const auto cols = embedding_cols(job, type);
   const bool complex_rows = job.task.completes.score.complex_rows();

@@ -68,6 +68,10 @@ std::vector<SchemaRow> embedding_rows() {
   rows.push_back(named_row("dim", integer_rule(1, max_embedding_cols), required(),
                            "columns of the learned rows, after those of the type's features",
                            put_named<&EmbeddingOptions::dim>));
+  rows.push_back(named_row("features", boolean_rule(), value("true"),
+                           "false: the learned rows take the place of the type's features, which "
+                           "are not read",
+                           put_named<&EmbeddingOptions::features>));
   add_sparse_optimizer(rows);
   rows.push_back(named_row("init/kind", choice_rule({"normal", "uniform", "zeros"}),
                            value("\"normal\""), "what rows start with",

@@ -173,7 +173,8 @@ void check_ranked_types(const Job& job, const GraphInfo& graph, const SplitInfo&
                     fmt::format("\"given\" where rows without layers have the features of \"{}\"",
                                 type.name),
                     "\"all\", which is not built yet for them",
-                    "import the graph without these features: learned rows alone can be ranked"});
+                    fmt::format("embedding.{}.features false: learned rows alone can be ranked",
+                                type.name)});
     }
   }
 }

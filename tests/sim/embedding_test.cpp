@@ -1,6 +1,11 @@
 // Learned rows: whatever the layout, the same batches, parameters and rows.
+#include "runtime/graph/graph_json.hpp"
 #include "tests/sim/heterogeneous_run.hpp"
 
+#include <filesystem>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <fstream>
 #include <functional>
 #include <map>
 #include <optional>
@@ -76,7 +81,7 @@ class LearnedRowsRun : public ::testing::Test {
   }
   /// Papers from learned rows beside features, venues and authors likewise: 120 seeds in batches of 32, so
   /// that of four ranks none is without a batch, and of 50 one is.
-  Result<RunRecord> run(const Settings& settings) const {
+  Result<RunRecord> run(const Settings& settings, const char* graph = "graph") const {
     const Settings tables{"embedding.paper.dim=6",
                           "embedding.paper.init.std=0.1",
                           "embedding.venue.dim=4",
@@ -85,9 +90,23 @@ class LearnedRowsRun : public ::testing::Test {
                           "embedding.author.dim=3",
                           "embedding.author.optimizer.kind=row_adagrad"};
     TROUPE_ASSIGN_OR_RETURN(
-        auto job, testing::heterogeneous_job(scratch_.path() / "graph", scratch_.path() / "out",
+        auto job, testing::heterogeneous_job(scratch_.path() / graph, scratch_.path() / "out",
                                              with_settings(tables, settings)));
     return testing::run_job(std::move(job));
+  }
+  /// A copy of the graph whose papers and venues have no features.
+  void write_twin_without_features() const {
+    const auto twin = scratch_.path() / "twin";
+    std::filesystem::copy(scratch_.path() / "graph", twin,
+                          std::filesystem::copy_options::recursive);
+    ASSERT_OK_AND_ASSIGN(auto graph, read_graph_info(twin));
+    for (auto& type : graph.node_types) {
+      if (type.name == "paper" || type.name == "venue") {
+        type.features.reset();
+        type.column_stats.reset();
+      }
+    }
+    std::ofstream(twin / "graph.json") << graph_to_json(graph);
   }
   testing::ScratchFolder scratch_;
 };
@@ -135,6 +154,33 @@ TEST_F(LearnedRowsRun, LearnMoreThanTheParametersAlone) {
   EXPECT_GT(counters.learned_rows, counters.seeds);
   EXPECT_GT(counters.learned_messages, 0U);
   EXPECT_GT(counters.learned_bytes, counters.learned_rows * 3 * sizeof(float));
+}
+
+/// Those of authors are read all the same.
+TEST_F(LearnedRowsRun, InPlaceOfFeaturesAreThoseOfAGraphWithoutThem) {
+  write_twin_without_features();
+  const Settings replaced{"embedding.paper.features=false", "embedding.venue.features=false"};
+  for (const char* mode : {"eval.mode=exact", "eval.mode=sampled"}) {
+    const Settings way{mode, "train.epochs=2"};
+    ASSERT_OK_AND_ASSIGN(const auto beside, run(way));
+    ASSERT_OK_AND_ASSIGN(const auto without, run(way, "twin"));
+    EXPECT_NE(without.parameters, beside.parameters);
+    for (const Settings& layout : std::vector<Settings>{
+             {},
+             {"partition.parts=3", "cluster.placement=server_client"},
+             {"partition.parts=2", "partition.halo=1", "partition.halo_features=true"},
+             {"cluster.device=emulated:1"},
+             {"dataset.memory=mapped", "features.cache.policy=hotness", "partition.order=hotness",
+              "features.cache.budget=20KB"}}) {
+      SCOPED_TRACE(fmt::format("{} {}", mode, fmt::join(layout, " ")));
+      ASSERT_OK_AND_ASSIGN(const auto found,
+                           run(with_settings(with_settings(way, replaced), layout)));
+      EXPECT_EQ(found.batches, without.batches);
+      EXPECT_EQ(found.parameters, without.parameters);
+      EXPECT_EQ(found.outputs, without.outputs);
+      EXPECT_EQ(found.tensors, without.tensors);
+    }
+  }
 }
 
 TEST_F(LearnedRowsRun, AnotherSeedGivesOtherRows) {

@@ -203,6 +203,17 @@ const Settings& bare_rows() {
   return keys;
 }
 
+TEST_F(LinkRanksOfRuns, OfRowsInPlaceOfFeaturesAreThoseOfAGraphWithoutThem) {
+  const auto beside = and_more(bare_rows(), {"dataset.path=" + testing::folded_cora().string()});
+  EXPECT_FALSE(run(beside).ok()) << "features beside learned rows";
+  ASSERT_OK_AND_ASSIGN(const auto without, run(bare_rows()));
+
+  ASSERT_OK_AND_ASSIGN(const auto replaced,
+                       run(and_more(beside, {"embedding.node.features=false"})));
+
+  expect_same_ranks(replaced.record, without.record);
+}
+
 TEST_F(LinkRanksOfRuns, WithoutLayersAreTheSameInAllLayouts) {
   for (const char* decoder : {"dot", "distmult", "mlp"}) {
     const auto way = and_more(

@@ -81,9 +81,14 @@ void draw_model(Drawn& drawn, bool several) {
     drawn.maybe(several ? 1 : 3, "model.loops", {"false"});
     drawn.maybe(3, "model.concat", {"false"});
   }
-  if ((kind == "gat" || kind == "gatv2" || kind == "rgat") && drawn.once_in(3)) {
-    drawn.add(
-        {"model.edge_features=true", "model.loops=false", R"(sample.edge_data=["features"])"});
+  const bool attends = kind == "gat" || kind == "gatv2" || kind == "rgat";
+  const bool reads_edges = attends || kind == "graphsage" || kind == "gin";
+  const bool features = reads_edges && drawn.once_in(attends ? 3 : 5);
+  if (features) {
+    drawn.add({"model.edge_features=true", R"(sample.edge_data=["features"])"});
+    if (attends) {
+      drawn.add({"model.loops=false"});
+    }
   }
   if (kind == "gatv2" && !several) {
     drawn.maybe(3, "model.share_weights", {"true"});
@@ -95,7 +100,8 @@ void draw_model(Drawn& drawn, bool several) {
     drawn.maybe(2, "model.bases", {"1", "3"});
   }
   if ((kind == "graphsage" || kind == "gcn" || kind == "gin") && drawn.once_in(6)) {
-    drawn.add({"model.edge_weights=true", R"(sample.edge_data=["weights"])"});
+    drawn.add({"model.edge_weights=true", features ? R"(sample.edge_data=["features", "weights"])"
+                                                   : R"(sample.edge_data=["weights"])"});
   }
   if (kind != "gcn" && kind != "hgt") {
     drawn.maybe(3, "model.residual", {"true"});
@@ -123,6 +129,7 @@ void draw_learned_rows(Drawn& drawn, std::string_view type) {
   drawn.set(fmt::format("embedding.{}.optimizer.kind", type),
             {"sgd", "adagrad", "row_adagrad", "adam"});
   drawn.maybe(3, fmt::format("embedding.{}.init.kind", type), {"uniform", "zeros"});
+  drawn.maybe(4, fmt::format("embedding.{}.features", type), {"false"});
 }
 
 /// \param several  pairs of customers along the products that both buy, or of both

@@ -38,6 +38,7 @@ struct EmbeddingOptions {
   std::uint32_t dim = 0;  ///< Columns, 1..max_embedding_cols
   SparseOptimizerOptions optimizer = {};
   InitialRowsOptions init = {};
+  bool features = true;  ///< false: the rows take the place of the type's features
 };
 
 /// All tables of a job, for the holders of every part and all ranks.

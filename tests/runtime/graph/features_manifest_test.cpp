@@ -4,6 +4,8 @@
 #include "tests/support/expect.hpp"
 #include "tests/support/file_text.hpp"
 
+#include <array>
+
 namespace troupe {
 namespace {
 
@@ -67,6 +69,25 @@ class FeaturesManifest : public ::testing::Test {
   std::filesystem::path manifest_ = dir_ / "part-0/features.json";
   std::vector<FileInfo> added_;
 };
+
+/// The manifest lists them all the same.
+TEST_F(FeaturesManifest, FeaturesOfNodesCanBeLeftOut) {
+  ASSERT_OK_AND_ASSIGN(const auto whole, PartitionedStore::open(dir_, {}));
+
+  const auto store = whole.without_features(std::array{NodeTypeId{0}});
+
+  EXPECT_FALSE(store.info().node_types[0].features);
+  EXPECT_FALSE(store.info().node_types[0].column_stats);
+  EXPECT_TRUE(whole.info().node_types[0].features);
+  ASSERT_OK_AND_ASSIGN(const auto part, store.load_part(PartId{0}));
+  EXPECT_FALSE(part->nodes[0].features);
+  EXPECT_EQ(part->edges[0].features->row(0)[0], std::byte{9});
+  EXPECT_ERROR(store.load_part(PartId{1}), Errc::failed_precondition, "still to be added");
+  ASSERT_OK_AND_ASSIGN(const auto added, store.added_files(PartId{0}));
+  EXPECT_EQ(added.size(), 3U);
+  const auto again = store.without_features(std::array{NodeTypeId{0}});
+  EXPECT_EQ(again.feature_files(PartId{0}), whole.feature_files(PartId{0}));
+}
 
 TEST_F(FeaturesManifest, FeaturesAreReadWhereItIs) {
   ASSERT_OK_AND_ASSIGN(const auto part, load(0));
