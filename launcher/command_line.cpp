@@ -85,8 +85,8 @@ void add_links_to_predict(CLI::App& predict, CLI::Option& nodes, PredictArgument
           ->type_name("K");
   predict.add_flag(
       "--names", arguments.names,
-      "names in place of numbers: with --top in .txt files of --nodes and in partners.tsv, which "
-      "is written besides; of a knowledge graph in the file of --links and in triples.tsv");
+      "names in place of numbers, in .txt files of --nodes and files of --links, and in nodes.tsv, "
+      "links.tsv, partners.tsv or triples.tsv, which is written besides");
   predict
       .add_option("--complete", arguments.complete,
                   "end of triples that --top finds; with head files are relation, tail")
@@ -136,8 +136,8 @@ void add_predict(CLI::App& app, PredictArguments& arguments, std::optional<ExitC
       ->type_name("DIR");
   predict->footer(
       "Writes predictions.npy and node_ids.npy or links.npy; with --top also partners.npy, and\n"
-      "queries.npy in the place of links.npy; with --names partners.tsv or triples.tsv\n"
-      "(docs/outputs.md).\n"
+      "queries.npy in the place of links.npy; with --names nodes.tsv, links.tsv, partners.tsv\n"
+      "or triples.tsv (docs/outputs.md).\n"
       "Example: troupe predict examples/quickstart.json --model "
       "runs/quickstart/model.safetensors --nodes test");
   predict->callback([&arguments, &result, nodes] {

@@ -1,6 +1,7 @@
 #include "launcher/commands.hpp"
 #include "launcher/early_checks.hpp"
 #include "launcher/end_at_signal.hpp"
+#include "launcher/predict_names.hpp"
 #include "launcher/predict_request.hpp"
 #include "launcher/predict_rows.hpp"
 #include "launcher/prepare_run.hpp"
@@ -78,6 +79,19 @@ Result<NodeTypeId> type_of_input_rows(const PreparedRun& run, const PredictArgum
                     arguments.learned ? "others have no learned rows" : "others are not compared");
 }
 
+/// \param names  of their type; null: they are not asked for
+Status write_node_rows(const std::filesystem::path& folder, const SeedList& nodes,
+                       const NodeNames* names, ConstMatrix rows) {
+  TROUPE_RETURN_IF_ERROR(write_predictions(folder, nodes.original, rows));
+  if (names == nullptr) {
+    return ok_status();
+  }
+  const auto name_of = [&](std::size_t row) {
+    return std::string(names->of(raw(nodes.original[row])));
+  };
+  return write_named_rows(folder, "nodes.tsv", name_of, rows);
+}
+
 /// Writes rows as they were learned, or as a model without layers compares them.
 Status write_input_rows(const PreparedRun& run, const PredictArguments& arguments, const Say& say) {
   const EndAtSignal end_at_signal;
@@ -85,15 +99,17 @@ Status write_input_rows(const PreparedRun& run, const PredictArguments& argument
   RunSetup setup;
   TROUPE_RETURN_IF_ERROR(read_setup(run, arguments.model, setup));
   TROUPE_ASSIGN_OR_RETURN(const auto type, type_of_input_rows(run, arguments));
-  TROUPE_ASSIGN_OR_RETURN(const auto nodes, nodes_of(run, arguments, type, say));
+  TROUPE_ASSIGN_OR_RETURN(const auto names, names_of_type(run, arguments, type));
+  TROUPE_ASSIGN_OR_RETURN(const auto nodes, nodes_of(run, arguments, type, say, names.get()));
   const auto columns = arguments.learned ? InputColumns::learned : InputColumns::all;
   TROUPE_ASSIGN_OR_RETURN(const auto rows, read_input_rows(run, setup, columns, nodes));
   const auto& of_type = run.store.info().node_types[raw(type)];
   const auto folder = folder_of_predictions(job, arguments);
-  TROUPE_RETURN_IF_ERROR(write_predictions(folder, nodes.original, rows.view()));
+  TROUPE_RETURN_IF_ERROR(write_node_rows(folder, nodes, names.get(), rows.view()));
   say(fmt::format("{} of {} \"{}\" nodes, {} columns, in {}",
                   rows.cols() == embedding_cols(job, of_type) ? "learned rows" : "rows",
-                  rows.rows(), of_type.name, rows.cols(), (folder / "predictions.npy").string()));
+                  rows.rows(), of_type.name, rows.cols(),
+                  (folder / (names ? "nodes.tsv" : "predictions.npy")).string()));
   return ok_status();
 }
 
@@ -102,7 +118,8 @@ Status predict(const PreparedRun& run, const PredictArguments& arguments, const 
   RunSetup setup;
   TROUPE_RETURN_IF_ERROR(read_setup(run, arguments.model, setup));
   TROUPE_ASSIGN_OR_RETURN(const auto type, node_type_of(job, arguments));
-  TROUPE_ASSIGN_OR_RETURN(auto found, nodes_of(run, arguments, type, say));
+  TROUPE_ASSIGN_OR_RETURN(const auto names, names_of_type(run, arguments, type));
+  TROUPE_ASSIGN_OR_RETURN(auto found, nodes_of(run, arguments, type, say, names.get()));
   const auto nodes = std::make_shared<const SeedList>(std::move(found));
   const auto began = std::chrono::steady_clock::now();
   TROUPE_ASSIGN_OR_RETURN(const auto result, infer(run, std::move(setup),
@@ -111,20 +128,21 @@ Status predict(const PreparedRun& run, const PredictArguments& arguments, const 
   const auto outputs = result.only_outputs();
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - began;
   const auto folder = folder_of_predictions(job, arguments);
-  TROUPE_RETURN_IF_ERROR(write_predictions(folder, nodes->original, outputs->view()));
+  TROUPE_RETURN_IF_ERROR(write_node_rows(folder, *nodes, names.get(), outputs->view()));
   say(fmt::format("{} of {} nodes, {} columns, in {}\ncomputed in {:.1f} s\nparameters {}",
                   arguments.embeddings || job.task.links() ? "embeddings"
                   : nn::predicts_numbers(job.train.loss)   ? "numbers"
                                                            : "logits",
-                  outputs->rows(), outputs->cols(), (folder / "predictions.npy").string(),
-                  seconds.count(), to_string(result.record.best_parameters)));
+                  outputs->rows(), outputs->cols(),
+                  (folder / (names ? "nodes.tsv" : "predictions.npy")).string(), seconds.count(),
+                  to_string(result.record.best_parameters)));
   return ok_status();
 }
 
 Result<std::shared_ptr<const TripleNames>> read_names(const PreparedRun& run,
                                                       const PredictArguments& arguments) {
   const EndAtSignal end_at_signal;
-  return names_of(run, arguments);
+  return names_of_triples(run, arguments);
 }
 
 /// From the data on. \param asked  the job before it is fitted to them

@@ -1,4 +1,5 @@
 #include "launcher/end_at_signal.hpp"
+#include "launcher/predict_names.hpp"
 #include "launcher/predict_rows.hpp"
 #include "runtime/nn/catalog.hpp"
 #include "runtime/nn/number_losses.hpp"
@@ -63,8 +64,18 @@ const char* name_of_outputs(const Job& job) {
 Status predict_links(const PreparedRun& run, const PredictArguments& arguments,
                      const TripleNames* names, const SayLine& say) {
   const auto& job = run.job;
+  NamesOfEnds of_ends;
+  if (!job.task.knowledge()) {
+    TROUPE_ASSIGN_OR_RETURN(const auto type,
+                            learned_type(run.store.info(), job, arguments.edge_type, "--links"));
+    TROUPE_ASSIGN_OR_RETURN(of_ends, names_of_ends(run, arguments, type.ends));
+  }
   TROUPE_ASSIGN_OR_RETURN(const auto pairs,
-                          asked_pairs(run.store, job, arguments.links, arguments.edge_type, names));
+                          asked_pairs(run.store, job, arguments.links, arguments.edge_type,
+                                      {names, of_ends.sources.get(), of_ends.destinations.get()}));
+  if (of_ends.asked && of_ends.types != pairs.type.ends) {  // of a role beside pairs on walks
+    TROUPE_ASSIGN_OR_RETURN(of_ends, names_of_ends(run, arguments, pairs.type.ends));
+  }
   RunSetup setup;
   TROUPE_RETURN_IF_ERROR(read_setup(run, arguments.model, setup));
   TROUPE_ASSIGN_OR_RETURN(const auto sides, sides_of(run, setup, pairs));
@@ -83,9 +94,20 @@ Status predict_links(const PreparedRun& run, const PredictArguments& arguments,
     }
     TROUPE_RETURN_IF_ERROR(write_named_triples(folder, triples));
   }
+  if (of_ends.asked) {
+    const auto names_of_row = [&](std::size_t row) {
+      return fmt::format("{}\t{}", word_of(of_ends.sources, pairs.sources[row]),
+                         word_of(of_ends.destinations, pairs.destinations[row]));
+    };
+    TROUPE_RETURN_IF_ERROR(write_named_rows(folder, "links.tsv", names_of_row, outputs.view()));
+  }
   say(fmt::format("{} of {} {}, {} column{}, in {}", name_of_outputs(job), outputs.rows(),
                   job.task.knowledge() ? "triples" : "links", outputs.cols(),
-                  outputs.cols() == 1 ? "" : "s", (folder / "predictions.npy").string()));
+                  outputs.cols() == 1 ? "" : "s",
+                  (folder / (names           ? "triples.tsv"
+                             : of_ends.asked ? "links.tsv"
+                                             : "predictions.npy"))
+                      .string()));
   return ok_status();
 }
 

@@ -97,21 +97,6 @@ Error edge_type_without_pairs() {
                "--edge-type: expected --links or --top, whose pairs it is of, found neither");
 }
 
-Status check_names(const Job& job, const PredictArguments& arguments) {
-  const bool triples = job.task.knowledge();
-  if (!arguments.names || (triples ? !arguments.links.empty() : arguments.top > 0)) {
-    return ok_status();
-  }
-  const bool links = triples || job.task.predicts_links();
-  const char* const expected = triples ? "--links" : links ? "--top" : "--links or --top";
-  return Error(
-      Errc::invalid_argument,
-      fmt::format("--names: expected {}, found none{}", expected,
-                  links ? ""
-                        : fmt::format("; task.kind \"{}\" has outputs of nodes or edges by number",
-                                      job.task.kind)));
-}
-
 /// Options that would change nothing.
 Status check_effects(const Job& job, const PredictArguments& arguments) {
   const auto& roles = arguments.leave_out;
@@ -122,7 +107,7 @@ Status check_effects(const Job& job, const PredictArguments& arguments) {
   if (!arguments.edge_type.empty() && !job.task.links()) {
     return edge_type_without_pairs();
   }
-  return check_names(job, arguments);
+  return ok_status();
 }
 
 Status check_files(const PredictArguments& arguments) {

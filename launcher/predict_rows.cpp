@@ -236,30 +236,6 @@ Result<std::vector<std::shared_ptr<const Matrix>>> compared_rows(const PreparedR
   return all;
 }
 
-Result<std::shared_ptr<const TripleNames>> names_of(const PreparedRun& run,
-                                                    const PredictArguments& arguments) {
-  std::shared_ptr<const TripleNames> names;
-  if (!arguments.names || !run.job.task.knowledge()) {
-    return names;
-  }
-  const auto& job = run.job;
-  const auto& graph = run.store.info();
-  TROUPE_ASSIGN_OR_RETURN(const auto type, learned_type(graph, job, {}, "--names"));
-  const auto& store = job.dataset.path;
-  auto found = TripleNames::read(store, graph.node_types[raw(type.ends.source)],
-                                 training_links(job, graph)->relations);
-  if (!found && store_kind(store) == StoreKind::partitioned && names_files(graph).empty()) {
-    return Error(
-        Errc::not_found,
-        fmt::format("--names: expected a store with the names of its import, found none in "
-                    "{}, which an older program has partitioned\ntry: partition the "
-                    "imported store again, or name that one in dataset.path",
-                    store.string()));
-  }
-  TROUPE_ASSIGN_OR_RETURN(names, std::move(found));
-  return names;
-}
-
 std::filesystem::path folder_of_predictions(const Job& job, const PredictArguments& arguments) {
   return arguments.out.empty() ? job.output / "predict" : arguments.out;
 }

@@ -53,18 +53,13 @@ Result<std::vector<std::shared_ptr<const Matrix>>> compared_rows(const PreparedR
                                                                  const RunSetup& setup,
                                                                  std::vector<SeedList> lists);
 /// Writes what the decoder makes of pairs of nodes: `troupe predict --links`.
-/// \param names  of names_of()
+/// \param names  of names_of_triples()
 Status predict_links(const PreparedRun& run, const PredictArguments& arguments,
                      const TripleNames* names, const SayLine& say);
 /// Writes the nodes that it scores highest with each of some: `troupe predict --top`.
-/// \param names  of names_of(); those of other graphs it reads itself
+/// \param names  of names_of_triples(); those of other graphs it reads itself
 Status predict_top(const PreparedRun& run, const PredictArguments& arguments,
                    const TripleNames* names, const SayLine& say);
-
-/// Names of the job's knowledge graph where they are asked for, else null.
-/// \errors those of TripleNames::read()
-Result<std::shared_ptr<const TripleNames>> names_of(const PreparedRun& run,
-                                                    const PredictArguments& arguments);
 
 std::filesystem::path folder_of_predictions(const Job& job, const PredictArguments& arguments);
 

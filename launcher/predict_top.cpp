@@ -1,5 +1,6 @@
 #include "launcher/cluster_plan.hpp"
 #include "launcher/end_at_signal.hpp"
+#include "launcher/predict_names.hpp"
 #include "launcher/predict_rows.hpp"
 #include "runtime/base/executor.hpp"
 #include "runtime/base/free_memory.hpp"
@@ -219,45 +220,10 @@ Status predict_top_entities(const PreparedRun& run, const PredictArguments& argu
   return ok_status();
 }
 
-/// Names of both ends; none where a type has numbers.
-struct NamesOfEnds {
-  std::shared_ptr<const NodeNames> sources = nullptr;
-  std::shared_ptr<const NodeNames> destinations = nullptr;
-  bool asked = false;
-};
-
-/// \errors those of NodeNames::read(); not_found: neither type has names
-Result<NamesOfEnds> names_of_ends(const PreparedRun& run, const PredictArguments& arguments,
-                                  const EndTypes& ends) {
-  NamesOfEnds names{.asked = arguments.names};
-  if (!names.asked) {
-    return names;
-  }
-  const auto& store = run.job.dataset.path;
-  const auto& types = run.store.info().node_types;
-  const auto& source = types[raw(ends.source)];
-  const auto& destination = types[raw(ends.destination)];
-  TROUPE_ASSIGN_OR_RETURN(names.sources, NodeNames::read(store, source));
-  names.destinations = names.sources;
-  if (ends.destination != ends.source) {
-    TROUPE_ASSIGN_OR_RETURN(names.destinations, NodeNames::read(store, destination));
-  }
-  if (!names.sources && !names.destinations) {
-    return Error(Errc::not_found,
-                 fmt::format("--names: expected names of \"{}\" or \"{}\" nodes in {}, which an "
-                             "import of text ids keeps, found none\ntry: without --names",
-                             source.name, destination.name, store.string()));
-  }
-  return names;
-}
-
 /// The partners of each source, best first.
 std::vector<NamedPartner> named_partners(const NamesOfEnds& names, const SeedList& sources,
                                          std::span<const std::int64_t> partners,
                                          ConstMatrix scores) {
-  const auto word = [](const std::shared_ptr<const NodeNames>& of_type, std::uint64_t node) {
-    return of_type ? std::string(of_type->of(node)) : fmt::to_string(node);
-  };
   std::vector<NamedPartner> named;
   for (std::size_t i = 0; i < sources.original.size(); ++i) {
     for (std::size_t place = 0; place < scores.cols; ++place) {
@@ -265,8 +231,8 @@ std::vector<NamedPartner> named_partners(const NamesOfEnds& names, const SeedLis
       if (partner < 0) {
         break;
       }
-      named.push_back({word(names.sources, raw(sources.original[i])),
-                       word(names.destinations, static_cast<std::uint64_t>(partner)),
+      named.push_back({word_of(names.sources, raw(sources.original[i])),
+                       word_of(names.destinations, static_cast<std::uint64_t>(partner)),
                        scores.row(i)[place]});
     }
   }

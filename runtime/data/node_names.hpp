@@ -51,6 +51,8 @@ class NodeNames {
   /// \errors not_found: no such file; invalid_argument: a name that the graph does not have, with its
   ///   line
   Result<std::vector<std::uint64_t>> numbers_in(const std::filesystem::path& file) const;
+  /// All of them, by number.
+  const NameLines& lines() const { return names_; }
 
  private:
   explicit NodeNames(std::string type) : type_(std::move(type)) {}

@@ -14,11 +14,6 @@
 
 namespace troupe {
 
-/// Cuts at tabs if there is one, else at spaces, several of which are as one. Spaces around a name are
-/// no part of it.
-/// \param fields  gets the first ones \returns how many there are
-std::size_t cut_names(std::string_view line, std::span<std::string_view> fields);
-
 /// Kind of the names in a column of a file.
 enum class NamedThing : std::uint8_t { entity, relation };
 
@@ -42,11 +37,9 @@ class TripleNames {
   std::string_view entity(std::uint64_t number) const { return entities_.lines[number]; }
   std::string_view relation(std::uint64_t number) const { return relations_.lines[number]; }
 
-  /// Reads a text file of names and returns their numbers, row after row. Names of a line are separated by tabs or,
-  /// where there is no tab, by spaces; the file is plain, .gz or .zst.
+  /// Reads a text file with a row of names a line.
   /// \param columns  kinds of the names in a line
-  /// \errors not_found: no such file; invalid_argument: no rows, another number of names, a name that the graph does
-  ///   not have, with its line
+  /// \errors those of read_named_rows()
   Result<std::vector<std::uint64_t>> numbers_in(const std::filesystem::path& file,
                                                 std::span<const NamedThing> columns) const;
 

@@ -3,8 +3,8 @@
 #include "runtime/base/files.hpp"
 #include "runtime/base/scratch_file.hpp"
 #include "runtime/data/name_dictionary.hpp"
+#include "runtime/data/named_rows.hpp"
 #include "runtime/data/text_lines.hpp"
-#include "runtime/data/triple_names.hpp"
 #include "runtime/graph/store_layout.hpp"
 
 #include <algorithm>

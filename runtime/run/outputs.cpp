@@ -82,7 +82,7 @@ Status remove_file(const fs::path& file) {
 /// All but `node_ids.npy`, which each write replaces.
 Status remove_outputs(const fs::path& dir) {
   for (const char* name : {"predictions.npy", "links.npy", "partners.npy", "queries.npy",
-                           "triples.tsv", "partners.tsv"}) {
+                           "triples.tsv", "partners.tsv", "nodes.tsv", "links.tsv"}) {
     TROUPE_RETURN_IF_ERROR(remove_file(dir / name));
   }
   return ok_status();
@@ -260,6 +260,17 @@ Status write_named_partners(const fs::path& dir, std::span<const NamedPartner> p
     fmt::format_to(std::back_inserter(text), "{}\t{}\t{}\n", source, partner, score);
   }
   return write_text(dir / "partners.tsv", text);
+}
+
+Status write_named_rows(const fs::path& dir, const char* file,
+                        const std::function<std::string(std::size_t)>& name_of,
+                        ConstMatrix outputs) {
+  fmt::memory_buffer text;
+  for (std::size_t row = 0; row < outputs.rows; ++row) {
+    fmt::format_to(std::back_inserter(text), "{}\t{}\n", name_of(row),
+                   fmt::join(outputs.row(row), "\t"));
+  }
+  return write_text(dir / file, text);
 }
 
 Status remove_predictions(const fs::path& dir) {

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <span>
 #include <string>
@@ -66,6 +67,14 @@ struct NamedPartner {
 /// Guarantees, errors: as write_predictions()
 Status write_named_partners(const std::filesystem::path& dir,
                             std::span<const NamedPartner> partners);
+
+/// Writes `nodes.tsv` or `links.tsv` beside predictions: a line for each row, its name or names and then its outputs,
+/// separated by tabs. The next predictions remove it.
+/// \param name_of  of a row: the name, or several with tabs between them
+/// Guarantees, errors: as write_predictions()
+Status write_named_rows(const std::filesystem::path& dir, const char* file,
+                        const std::function<std::string(std::size_t row)>& name_of,
+                        ConstMatrix outputs);
 
 /// Writes `predictions.npy` (float32 [pairs, outputs]) and `links.npy` (int64 [pairs, 2], of triples [pairs, 3]);
 /// `node_ids.npy` of other predictions is removed.

@@ -1,5 +1,6 @@
 #include "runtime/run/pair_outputs.hpp"
 
+#include "runtime/data/named_rows.hpp"
 #include "runtime/nn/decoder.hpp"
 #include "runtime/nn/knowledge/chunk_scorer.hpp"
 #include "runtime/nn/ops/cpu_block_ops.hpp"
@@ -39,9 +40,23 @@ Status take_role(const LinkList& links, AskedPairs& pairs, bool triples) {
                                : ok_status();
 }
 
+/// Pairs whose ends have names, or numbers where a type has none.
+Result<std::vector<std::uint64_t>> named_pairs(const GraphInfo& graph, const fs::path& file,
+                                               const AskedNames& names, const EndTypes& ends) {
+  const auto column = [&](const NodeNames* of, NodeTypeId type) {
+    const auto& node = graph.node_types[raw(type)];
+    return NameColumn{
+        of != nullptr ? &of->lines() : nullptr,
+        fmt::format("the {} of a \"{}\" node", of != nullptr ? "name" : "number", node.name),
+        node.count};
+  };
+  return read_named_rows(file, std::array{column(names.sources, ends.source),
+                                          column(names.destinations, ends.destination)});
+}
+
 /// \param relations  number of them; 0: the file has pairs
 Status take_file(const GraphInfo& graph, const fs::path& file, std::uint64_t relations,
-                 const TripleNames* names, AskedPairs& pairs) {
+                 const AskedNames& names, AskedPairs& pairs) {
   const auto nodes = [&](NodeTypeId type) { return graph.node_types[raw(type)].count; };
   RowIds ends{nodes(pairs.type.ends.source)};
   if (relations > 0) {
@@ -49,8 +64,11 @@ Status take_file(const GraphInfo& graph, const fs::path& file, std::uint64_t rel
   }
   ends.push_back(nodes(pairs.type.ends.destination));
   constexpr std::array triple{NamedThing::entity, NamedThing::relation, NamedThing::entity};
-  TROUPE_ASSIGN_OR_RETURN(const auto ids,
-                          names ? names->numbers_in(file, triple) : read_rows(file, ends));
+  const bool named = names.sources != nullptr || names.destinations != nullptr;
+  TROUPE_ASSIGN_OR_RETURN(const auto ids, names.triples != nullptr
+                                              ? names.triples->numbers_in(file, triple)
+                                          : named ? named_pairs(graph, file, names, pairs.type.ends)
+                                                  : read_rows(file, ends));
   for (std::size_t at = 0; at < ids.size(); at += ends.size()) {
     pairs.sources.push_back(ids[at]);
     pairs.destinations.push_back(ids[at + ends.size() - 1]);
@@ -98,7 +116,7 @@ Result<AskedType> learned_type(const GraphInfo& graph, const Job& job, const std
 
 Result<AskedPairs> asked_pairs(const PartitionedStore& store, const Job& job,
                                const std::string& from, const std::string& edge_type,
-                               const TripleNames* names) {
+                               const AskedNames& names) {
   const auto& graph = store.info();
   AskedPairs pairs;
   TROUPE_ASSIGN_OR_RETURN(pairs.type, learned_type(graph, job, edge_type, "--links"));

@@ -39,6 +39,13 @@ struct AskedPairs {
   std::vector<std::uint32_t> relations = {};  ///< Of triples: [sources]
 };
 
+/// Names that a file has in the place of numbers. Null: it has numbers.
+struct AskedNames {
+  const TripleNames* triples = nullptr;
+  const NodeNames* sources = nullptr;  ///< of pairs
+  const NodeNames* destinations = nullptr;
+};
+
 /// In place of a role: all edges of the type.
 inline constexpr const char* all_links = "all";
 /// \errors invalid_argument: edges of the graph are not what the job learns
@@ -47,12 +54,11 @@ Status check_all_links(const Job& job);
 /// \param from  "train", "val" or "test" of the job's split, all_links, or a file of original ids: [pairs, 2], of a
 ///   knowledge graph [pairs, 3] as head, relation, tail (.npy of integers, or text)
 /// \param edge_type  that the pairs count as ones of, for learned_type()
-/// \param names  of a knowledge graph whose file has them in the place of numbers; null: it has numbers
 /// \errors as learned_type(); invalid_argument: another shape or dtype, ids that the graph does not have;
-///   not_found: no such file or role; those of TripleNames::numbers_in()
+///   not_found: no such file or role; those of read_named_rows()
 Result<AskedPairs> asked_pairs(const PartitionedStore& store, const Job& job,
                                const std::string& from, const std::string& edge_type,
-                               const TripleNames* names = nullptr);
+                               const AskedNames& names = {});
 
 /// Triples one end of which is asked for, by original ids, in the order asked for.
 struct AskedCompletions {
@@ -63,7 +69,7 @@ struct AskedCompletions {
 };
 /// \param from  "train", "val" or "test": the triples of the role; or a file of numbers: [triples, 2] as head and
 ///   relation, or where heads are asked for as relation and tail (.npy of integers, or text)
-/// \param names, \errors  as asked_pairs() of a knowledge graph
+/// \param names  null: the file has numbers \errors as asked_pairs() of a knowledge graph
 Result<AskedCompletions> asked_completions(const PartitionedStore& store, const Job& job,
                                            const std::string& from, ReplacedEnd replaced,
                                            const TripleNames* names = nullptr);

@@ -153,6 +153,7 @@ TEST_F(ProgramOutputs, NodesThatCannotBeAreRefusedByName) {
   expect_refused("--nodes @/empty.txt", 2, "expected at least one");
   expect_refused("--nodes @/none.npy", 3, "none.npy");
   expect_refused("--nodes everyone", 2, "found \"everyone\"");
+  expect_refused("--nodes test --names", 3, "--names: expected names of \"node\" nodes in ");
 }
 
 TEST_F(ProgramOutputs, OptionsAreCheckedBeforeTheData) {
@@ -163,7 +164,6 @@ TEST_F(ProgramOutputs, OptionsAreCheckedBeforeTheData) {
            {"--top 3", "--top: expected a job that learns links"},
            {"--links test", "--links: expected a job that learns links"},
            {"--learned", "--learned: expected a job with \"embedding\""},
-           {"--names", "--names: expected --links"},
            {"--nodes @/none.npy", "--nodes: expected a file, found none at "},
            {"--embeddings --set model.layers=1 --set sample.fanout=[5]", "--embeddings: "},
            {"--out @/file", "--out: "}}) {

@@ -105,6 +105,48 @@ TEST_F(Recommend, ATableOfRatingsBecomesNamesOfItems) {
   EXPECT_GE(of_genre, 7) << "the genre of the user, by chance 2 or 3 of 10";
   EXPECT_EQ((lines >> std::ws).peek(), std::istringstream::traits_type::eof());
 
+  // The same score as a pair of names, and as one of the items in the store's order.
+  std::istringstream first(testing::file_text(output() + "/predict/partners.tsv"));
+  std::string user;
+  std::string item;
+  std::string score;
+  first >> user >> item >> score;
+  const auto pairs = write_file("pairs.txt", fmt::format("u1000\t{}\n{}\t{}\n", item, user, item));
+  const auto linked = predict({"--links", pairs, "--names"});
+  ASSERT_EQ(linked.exit_code, 0) << linked.err;
+  EXPECT_NE(linked.out.find("scores of 2 links, 1 column, in " + output() + "/predict/links.tsv"),
+            std::string::npos)
+      << linked.out;
+  EXPECT_FALSE(std::filesystem::exists(output() + "/predict/partners.tsv"));
+  const auto text = testing::file_text(output() + "/predict/links.tsv");
+  EXPECT_TRUE(text.starts_with(fmt::format("u1000\t{}\t", item))) << text;
+  EXPECT_TRUE(text.ends_with(fmt::format("\n{}\t{}\t{}\n", user, item, score))) << text;
+  ASSERT_EQ(predict({"--links", "test", "--names"}).exit_code, 0);
+  std::istringstream of_test(testing::file_text(output() + "/predict/links.tsv"));
+  std::string line;
+  int tested = 0;
+  for (; std::getline(of_test, line); ++tested) {
+    EXPECT_TRUE(line.starts_with('u') && line.find("\tgenre") != std::string::npos) << line;
+  }
+  EXPECT_EQ(tested, 60);
+
+  // Rows of nodes by name.
+  const auto rows = predict({"--nodes", folder() + "/users.txt", "--names"});
+  ASSERT_EQ(rows.exit_code, 0) << rows.err;
+  EXPECT_FALSE(std::filesystem::exists(output() + "/predict/links.tsv"));
+  std::istringstream of_users(testing::file_text(output() + "/predict/nodes.tsv"));
+  const auto outputs = testing::read_npy(output() + "/predict/predictions.npy").as<float>();
+  ASSERT_EQ(outputs.size(), 2U * 32);
+  for (std::size_t i = 0; i < 2; ++i) {
+    of_users >> user;
+    EXPECT_EQ(user, i == 0 ? "u1007" : "u1000");
+    for (std::size_t c = 0; c < 32; ++c) {
+      float value = 0;
+      of_users >> value;
+      EXPECT_EQ(value, outputs.at(32 * i + c));
+    }
+  }
+
   // Numbers without --names, and no names of earlier predictions beside them.
   write_file("users.txt", "1\n");
   ASSERT_EQ(predict({"--nodes", folder() + "/users.txt", "--top", "5"}).exit_code, 0);
@@ -127,12 +169,31 @@ TEST_F(Recommend, RefusesNamesThatAreNotThere) {
                              "\"u1001\""),
             std::string::npos)
       << unknown.err;
+  const auto pairs_file = write_file("pairs.txt", "u1000\tgenre0/1\ngenre0/1\tu1000\n");
+  const auto turned = predict({"--links", pairs_file, "--names"});
+  EXPECT_EQ(turned.exit_code, 2);
+  EXPECT_NE(turned.err.find("pairs.txt: line 2: expected the name of a \"user\" node, found "
+                            "\"genre0/1\""),
+            std::string::npos)
+      << turned.err;
+
+  // Users have numbers then.
+  std::filesystem::remove(folder() + "/shop/nodes-user/names.txt");
+  write_file("pairs.txt", "0\tgenre0/1\n59\tgenre0/1\n");
+  const auto numbered = predict({"--links", pairs_file, "--names"});
+  EXPECT_EQ(numbered.exit_code, 0) << numbered.err;
+  EXPECT_TRUE(testing::file_text(output() + "/predict/links.tsv").starts_with("0\tgenre0/1\t"));
+  write_file("pairs.txt", "60\tgenre0/1\n");
+  const auto beyond = predict({"--links", pairs_file, "--names"});
+  EXPECT_EQ(beyond.exit_code, 2);
+  EXPECT_NE(beyond.err.find("expected the number of a \"user\" node, found \"60\""),
+            std::string::npos)
+      << beyond.err;
   const auto alone = predict({"--nodes", "all", "--names"});
-  EXPECT_EQ(alone.exit_code, 2);
-  EXPECT_NE(alone.err.find("--names: expected --top, found none"), std::string::npos) << alone.err;
-  for (const auto* type : {"user", "item"}) {
-    std::filesystem::remove(folder() + "/shop/nodes-" + type + "/names.txt");
-  }
+  EXPECT_EQ(alone.exit_code, 3);
+  EXPECT_NE(alone.err.find("--names: expected names of \"user\" nodes in "), std::string::npos)
+      << alone.err;
+  std::filesystem::remove(folder() + "/shop/nodes-item/names.txt");
   const auto none = predict({"--nodes", "all", "--top", "2", "--names"});
   EXPECT_EQ(none.exit_code, 3);
   EXPECT_NE(none.err.find("--names: expected names of \"user\" or \"item\" nodes in "),
