@@ -11,8 +11,7 @@
 namespace troupe {
 namespace {
 
-/// Numbers in the order of their names.
-struct NumberedRows {
+struct NumberedLines {
   std::vector<std::uint64_t> numbers;
   std::uint64_t lines = 0;
   std::vector<text_lines::BadLine> bad;
@@ -72,10 +71,30 @@ std::size_t cut_names(std::string_view line, std::span<std::string_view> fields)
   return count;
 }
 
+Result<std::vector<std::uint64_t>> numbers_of_lines(const std::filesystem::path& file,
+                                                    const NumberLine& number) {
+  const auto number_lines = [&](std::string_view text, NumberedLines& out) {
+    out.numbers.clear();
+    text_lines::for_each_data_line(
+        text, out, [&](std::string_view line) { return number(line, out.numbers); },
+        text_lines::is_empty);
+  };
+  std::vector<std::uint64_t> all;
+  const auto take = [&](const NumberedLines& lines) {
+    all.insert(all.end(), lines.numbers.begin(), lines.numbers.end());
+    return ok_status();
+  };
+  InlineExecutor executor;
+  TROUPE_RETURN_IF_ERROR(text_lines::parse_file<NumberedLines>(
+      file, executor, {nullptr, number_lines, take, "\ntry: numbers, without --names"}));
+  return all;
+}
+
 Result<std::vector<std::uint64_t>> read_named_rows(const std::filesystem::path& file,
                                                    std::span<const NameColumn> columns) {
   const ColumnNumbers numbers(columns);
-  const auto number_row = [&](std::string_view line, NumberedRows& out) -> std::string {
+  const auto number_row = [&](std::string_view line,
+                              std::vector<std::uint64_t>& out) -> std::string {
     std::vector<std::string_view> names(columns.size());
     const auto count = cut_names(line, names);
     if (count != columns.size()) {
@@ -86,24 +105,11 @@ Result<std::vector<std::uint64_t>> read_named_rows(const std::filesystem::path& 
       if (!numbers.find(c, names[c], number)) {
         return fmt::format("expected {}, found \"{}\"", columns[c].what, names[c].substr(0, 80));
       }
-      out.numbers.push_back(number);
+      out.push_back(number);
     }
     return {};
   };
-  const auto number_rows = [&](std::string_view text, NumberedRows& out) {
-    out.numbers.clear();
-    text_lines::for_each_data_line(
-        text, out, [&](std::string_view line) { return number_row(line, out); },
-        text_lines::is_empty);
-  };
-  std::vector<std::uint64_t> all;
-  const auto take = [&](const NumberedRows& rows) {
-    all.insert(all.end(), rows.numbers.begin(), rows.numbers.end());
-    return ok_status();
-  };
-  InlineExecutor executor;
-  TROUPE_RETURN_IF_ERROR(text_lines::parse_file<NumberedRows>(
-      file, executor, {nullptr, number_rows, take, "\ntry: numbers, without --names"}));
+  TROUPE_ASSIGN_OR_RETURN(auto all, numbers_of_lines(file, number_row));
   if (all.empty()) {
     return Error(Errc::invalid_argument,
                  fmt::format("{}: expected a row of names, found none", file.string()));

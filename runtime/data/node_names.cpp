@@ -1,24 +1,13 @@
 #include "runtime/data/node_names.hpp"
 
-#include "runtime/base/executor.hpp"
 #include "runtime/base/files.hpp"
-#include "runtime/data/text_lines.hpp"
+#include "runtime/data/named_rows.hpp"
 
 #include <algorithm>
 #include <fmt/format.h>
 #include <limits>
 
 namespace troupe {
-namespace {
-
-/// Numbers of the names in some lines.
-struct NumberedLines {
-  std::vector<std::uint64_t> numbers;
-  std::uint64_t lines = 0;
-  std::vector<text_lines::BadLine> bad;
-};
-
-}  // namespace
 
 NumbersOfNames numbers_of(const NameLines& names) {
   NumbersOfNames numbers;
@@ -57,30 +46,16 @@ Result<std::unique_ptr<const NodeNames>> NodeNames::read(const std::filesystem::
 
 Result<std::vector<std::uint64_t>> NodeNames::numbers_in(const std::filesystem::path& file) const {
   const auto numbers = numbers_of(names_);
-  const auto number_line = [&](std::string_view line, NumberedLines& out) -> std::string {
-    line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size()));
-    const auto found = numbers.find(line);
-    if (found == numbers.end()) {
-      return fmt::format("expected the name of a \"{}\" node", type_);
-    }
-    out.numbers.push_back(found->second);
-    return {};
-  };
-  const auto number_lines = [&](std::string_view text, NumberedLines& out) {
-    out.numbers.clear();
-    text_lines::for_each_data_line(
-        text, out, [&](std::string_view line) { return number_line(line, out); },
-        text_lines::is_empty);
-  };
-  std::vector<std::uint64_t> all;
-  const auto take = [&](const NumberedLines& lines) {
-    all.insert(all.end(), lines.numbers.begin(), lines.numbers.end());
-    return ok_status();
-  };
-  InlineExecutor executor;
-  TROUPE_RETURN_IF_ERROR(text_lines::parse_file<NumberedLines>(
-      file, executor, {nullptr, number_lines, take, "\ntry: numbers, without --names"}));
-  return all;
+  return numbers_of_lines(
+      file, [&](std::string_view line, std::vector<std::uint64_t>& out) -> std::string {
+        line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size()));
+        const auto found = numbers.find(line);
+        if (found == numbers.end()) {
+          return fmt::format("expected the name of a \"{}\" node", type_);
+        }
+        out.push_back(found->second);
+        return {};
+      });
 }
 
 }  // namespace troupe
