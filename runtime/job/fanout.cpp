@@ -16,8 +16,9 @@ namespace {
 constexpr const char* pointer = "/sample/fanout";
 constexpr std::size_t most_named = 8;
 
-/// Quoted, the first ones only.
-std::string list(const std::vector<std::string>& names) {
+}  // namespace
+
+std::string quoted_list(const std::vector<std::string>& names) {
   std::vector<std::string> quoted;
   for (std::size_t i = 0; i < std::min(names.size(), most_named); ++i) {
     quoted.push_back('"' + names[i] + '"');
@@ -32,8 +33,6 @@ std::vector<std::string> edge_type_names(const GraphInfo& graph) {
   }
   return names;
 }
-
-}  // namespace
 
 void check_hops(const Job& job, bool layers_known, ProblemList& problems) {
   const auto hops = job.sample.hops();
@@ -65,7 +64,7 @@ void check_fanout(const Job& job, const GraphInfo& graph, ProblemList& problems)
     }
     const Nearest best = nearest(name, known);
     problems.add({fmt::format("{}/{}", pointer, pointer_token(name)),
-                  fmt::format("an edge type of the graph ({}) or \"*\"", list(known)),
+                  fmt::format("an edge type of the graph ({}) or \"*\"", quoted_list(known)),
                   "an unknown one",
                   best.close ? fmt::format("did you mean \"{}\"?", best.word) : ""});
   }
@@ -74,7 +73,7 @@ void check_fanout(const Job& job, const GraphInfo& graph, ProblemList& problems)
                        [&](const auto& name) { return !named.contains(name); });
   if (job.sample.fanout.empty() && !missing.empty()) {
     problems.add({pointer, "a list for every edge type, or \"*\" for those not named",
-                  "none for " + list(missing), ""});
+                  "none for " + quoted_list(missing), ""});
   }
 }
 
@@ -121,6 +120,17 @@ EdgeData sampled_data(const SampleJob& sample, const GraphInfo& graph) {
   return there;
 }
 
+/// What helps a job whose sampled edges lack some data.
+std::string how_to_have(std::string_view data, const SampleJob& sample, const GraphInfo& graph) {
+  const auto fanout = fanout_by_hop(sample, graph);
+  for (std::size_t type = 0; type < graph.edge_types.size(); ++type) {
+    if (is_sampled(fanout, type)) {
+      return fmt::format("import the graph with {}", data);
+    }
+  }
+  return "all fanouts are 0: give an edge type another";
+}
+
 }  // namespace
 
 void check_times(const Job& job, const GraphInfo& graph, ProblemList& problems) {
@@ -129,14 +139,15 @@ void check_times(const Job& job, const GraphInfo& graph, ProblemList& problems) 
   }
   if (!sampled_data(job.sample, graph).times) {
     problems.add({job.sample.time.key(), "a graph with times of edges",
-                  "no times along any edge type that is sampled", "import the graph with times"});
+                  "no times along any edge type that is sampled",
+                  how_to_have("times", job.sample, graph)});
     return;
   }
   const auto* kind = find_kind(choice_kinds(), job.sample.choice);
   const auto missing = drawn_without(&EdgeTypeInfo::has_times, job.sample, graph);
   if (kind != nullptr && kind->needs_times && !missing.empty()) {
     problems.add({"/sample/choice", "\"uniform\" along edges without times",
-                  fmt::format("\"{}\", and no times of {}", kind->name, list(missing)),
+                  fmt::format("\"{}\", and no times of {}", kind->name, quoted_list(missing)),
                   "import the graph with times, or set fanout -1 or 0 along these"});
   }
 }
@@ -148,7 +159,7 @@ void check_edge_data(const Job& job, const GraphInfo& graph, ProblemList& proble
           problems.add(
               {"/sample/edge_data", fmt::format("data that sampled edges have", name),
                fmt::format("\"{}\", and no {} along any edge type that is sampled", word, name),
-               fmt::format("import the graph with {}", name)});
+               how_to_have(name, job.sample, graph)});
         }
       },
       job.sample.edge_data, sampled_data(job.sample, graph), edge_data_names, edge_data_words);
@@ -162,7 +173,7 @@ void check_weights(const Job& job, const GraphInfo& graph, ProblemList& problems
   const auto missing = drawn_without(&EdgeTypeInfo::has_weights, job.sample, graph);
   if (!missing.empty()) {
     problems.add({"/sample/choice", "\"uniform\" along edges without weights",
-                  fmt::format("\"{}\", and no weights of {}", kind->name, list(missing)),
+                  fmt::format("\"{}\", and no weights of {}", kind->name, quoted_list(missing)),
                   "import the graph with weights, or set fanout -1 or 0 along these"});
   }
 }

@@ -6,9 +6,16 @@
 #include "runtime/job/problems.hpp"
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 namespace troupe {
+
+/// Names in quotes with commas between them, the first eight only.
+std::string quoted_list(const std::vector<std::string>& names);
+
+/// In the order of the graph.
+std::vector<std::string> edge_type_names(const GraphInfo& graph);
 
 /// Adds what is wrong with the numbers of hops.
 /// \param layers_known  `model.layers` is good

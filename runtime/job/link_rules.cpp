@@ -1,5 +1,6 @@
 #include "runtime/job/link_rules.hpp"
 
+#include "runtime/job/fanout.hpp"
 #include "runtime/job/walk_rules.hpp"
 
 #include <algorithm>
@@ -37,7 +38,12 @@ void check_reverse(const std::string& reverse, const GraphInfo& graph, EdgeTypeI
                                                    graph.node_types[raw(forth.destination)].name,
                                                    graph.node_types[raw(forth.source)].name)
                                      : candidates,
-                  fmt::format("\"{}\"", reverse), ""});
+                  fmt::format("\"{}\"", reverse),
+                  candidates.empty()
+                      ? ""
+                      : fmt::format("the reverse of \"{}\" leads from \"{}\" to \"{}\"", forth.name,
+                                    graph.node_types[raw(forth.destination)].name,
+                                    graph.node_types[raw(forth.source)].name)});
   }
 }
 
@@ -89,6 +95,33 @@ void check_relations(const Job& job, const GraphInfo& graph, const SplitInfo::Li
     check_reverse(task.reverses[i], graph, train.edge_types[i], problems);
   }
   check_pair_files(job, train, problems);
+}
+
+/// Whether all edges of some types are the links, in the place of a split's or a file's.
+bool learns_all_edges(const Job& job) {
+  return job.task.embeds() && !job.task.from_walks && !job.dataset.seeds.contains("train");
+}
+
+std::string names_of_types(const GraphInfo& graph, const std::vector<EdgeTypeId>& types) {
+  std::vector<std::string> names;
+  for (const EdgeTypeId type : types) {
+    names.push_back(graph.edge_types[raw(type)].name);
+  }
+  return quoted_list(names);
+}
+
+/// Ends drawn by degree are ends of edges, of which each type needs some.
+void check_degrees(const Job& job, const GraphInfo& graph, ProblemList& problems) {
+  const auto* links = links_by_degree(job, graph);
+  if (links == nullptr) {
+    return;
+  }
+  auto types = edge_types_of(*links);
+  std::erase_if(types, [&](EdgeTypeId type) { return graph.edge_types[raw(type)].count > 0; });
+  if (!types.empty()) {
+    problems.add({"/task/negatives/by", "\"uniform\" with links of an edge type without edges",
+                  fmt::format("\"degree\", and no edges of {}", names_of_types(graph, types)), ""});
+  }
 }
 
 /// Whether rows of both ends are learned. \param pairs  empty: pairs are of nodes of `type`
@@ -199,6 +232,12 @@ void check_links(const Job& job, const GraphInfo& graph, JobTrainer trainer,
   }
   const auto* train = training_links(job, graph);
   if (train == nullptr || (train->count == 0 && trainer != JobTrainer::none)) {
+    if (train != nullptr && learns_all_edges(job)) {
+      problems.add({"/task/edges", "edges to learn",
+                    "none of " + names_of_types(graph, edge_types_of(*train)),
+                    "name an edge type that has some"});
+      return;
+    }
     problems.add({"/dataset/split", "a split with links to train on",
                   fmt::format("\"{}\" without them", job.dataset.split),
                   "import the data with links, or set task.kind to \"node\""});
@@ -234,6 +273,9 @@ void check_links(const Job& job, const GraphInfo& graph, JobTrainer trainer,
                     fmt::format("links of \"{}\"", graph.edge_types[raw(links.edge_type)].name),
                     ""});
     }
+  }
+  if (trainer != JobTrainer::none) {
+    check_degrees(job, graph, problems);
   }
   if (!train->edge_types.empty()) {
     return check_relations(job, graph, *train, problems);
@@ -276,10 +318,17 @@ void check_times_of_split(const Job& job, const GraphInfo& graph, ProblemList& p
     return;
   }
   std::string without;
+  std::string hint = "import the data with times of its seeds";
   const auto check = [&](const auto& roles) {
     for (const auto& [role, seeds] : roles) {
       if (!seeds.has_times && seeds.count > 0) {
         without += fmt::format("{}{}", without.empty() ? "" : ", ", role);
+        if (job.dataset.seeds.contains(role)) {
+          hint = fmt::format(
+              "name the file of the times of dataset.seeds.{0} as "
+              "dataset.seeds.times.{0}",
+              role);
+        }
       }
     }
   };
@@ -290,8 +339,7 @@ void check_times_of_split(const Job& job, const GraphInfo& graph, ProblemList& p
   }
   if (!without.empty()) {
     problems.add({"/sample/time/of", "\"at\" where seeds of the split have no times",
-                  fmt::format("\"split\", and no times of {}", without),
-                  "import the data with times of its seeds"});
+                  fmt::format("\"split\", and no times of {}", without), hint});
   }
 }
 

@@ -218,7 +218,12 @@ void check_eval_keys(const Job& job, ProblemList& problems) {
   }
   if (!job.task.predicts_links()) {
     if (eval.negatives.kind != Negatives::none || files) {
-      problems.add({files ? "/eval/candidates" : "/eval/negatives/kind",
+      const auto& of_role =
+          eval.negative_files.empty() ? eval.candidate_files : eval.negative_files;
+      problems.add({!files ? "/eval/negatives/kind"
+                           : fmt::format("/eval/{}/{}",
+                                         eval.negative_files.empty() ? "candidates" : "negatives",
+                                         of_role.begin()->first),
                     fmt::format("none with task.kind \"{}\"", job.task.kind),
                     files ? "files of links" : "some", "set task.kind to \"link\""});
     }

@@ -1,6 +1,7 @@
 #include "runtime/job/walk_positives.hpp"
 
 #include "runtime/base/saturating.hpp"
+#include "runtime/job/fanout.hpp"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -68,9 +69,9 @@ Result<EdgeTypeId> walked_type(const Job& job, const GraphInfo& graph) {
   const auto found = std::ranges::find(types, name, &EdgeTypeInfo::name);
   if (found == types.end()) {
     return Error(Errc::invalid_argument,
-                 fmt::format("/task/walk/along: expected some of the graph's {} edge types, found "
-                             "\"{}\"",
-                             types.size(), name));
+                 fmt::format("/task/walk/along: expected some of the graph's {} edge types ({}), "
+                             "found \"{}\"",
+                             types.size(), quoted_list(edge_type_names(graph)), name));
   }
   return static_cast<EdgeTypeId>(found - types.begin());
 }

@@ -3,6 +3,7 @@
 #include "runtime/base/buffer.hpp"
 #include "runtime/base/id_list.hpp"
 #include "runtime/graph/edges_of_part.hpp"
+#include "runtime/job/fanout.hpp"
 #include "runtime/job/walk_positives.hpp"
 #include "runtime/run/node_request.hpp"
 
@@ -165,8 +166,9 @@ Result<std::vector<EdgeTypeId>> edges_to_learn(const Job& job, const GraphInfo& 
     if (at == types.end() || std::ranges::find(found, type) != found.end()) {
       return Error(
           Errc::invalid_argument,
-          fmt::format("/task/edges: expected {} of the graph's {} edge types, found \"{}\"{}",
-                      names.size() == 1 ? "one" : "some", types.size(), name,
+          fmt::format("/task/edges: expected {} of the graph's {} edge types ({}), found \"{}\"{}",
+                      names.size() == 1 ? "one" : "some", types.size(),
+                      quoted_list(edge_type_names(graph)), name,
                       at == types.end() ? "" : " twice"));
     }
     found.push_back(type);

@@ -34,10 +34,6 @@ Result<RowIds> read_rows(const fs::path& file, const RowIds& ends, const std::st
                                                 : "head, relation and tail per row, [triples, 3]",
                              table.shape()));
   }
-  if (npy && !table.integers()) {  // such as a mask
-    return Error(Errc::invalid_argument,
-                 fmt::format("{}: expected integers, found another dtype", table.file()));
-  }
   RowIds ids;
   InlineExecutor executor;
   TROUPE_RETURN_IF_ERROR(

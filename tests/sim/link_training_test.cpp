@@ -299,7 +299,7 @@ TEST_F(UnsupervisedTraining, OwnLinksComeInThePlaceOfEdgesAndTypesMustExist) {
   EXPECT_FALSE(own.only_outputs());
 
   EXPECT_ERROR(run({"task.edges=knows"}), Errc::invalid_argument,
-               "/task/edges: expected one of the graph's 1 edge types, found \"knows\"");
+               "/task/edges: expected one of the graph's 1 edge types (\"edge\"), found \"knows\"");
 }
 
 // Who wrote which paper: ends of two types.

@@ -246,6 +246,8 @@ TEST(CheckAgainstGraph, TimesNeedEdgesThatHaveThem) {
   EXPECT_EQ(own(),
             "/sample/time/at: expected a graph with times of edges, found no times along any edge "
             "type that is sampled; import the graph with times\n");
+  job.sample.fanout_of = {{"cites", {0, 0}}, {"shares", {0, 0}}};
+  EXPECT_CONTAINS(own(), "all fanouts are 0: give an edge type another\n");
 }
 
 TEST(CheckAgainstGraph, RefusesDataThatNoSampledEdgeHas) {
@@ -358,6 +360,32 @@ TEST(CheckAgainstGraph, RefusesLinksThatTheDataDoesNotHave) {
       "\"goes_with\"\n");
 }
 
+TEST(CheckAgainstGraph, LinksThatAreEdgesNeedSome) {
+  auto info = shop();
+  info.edge_types[0].count = 0;
+  info.splits[0].links["train"].count = 0;
+  auto job = link_job();
+  job.task.kind = "unsupervised";
+  EXPECT_EQ(own_problems(job, info),
+            "/task/edges: expected edges to learn, found none of \"buys\"; name an edge type that "
+            "has some\n");
+  job.dataset.seeds["train"].ids = "links.npy";
+  EXPECT_CONTAINS(own_problems(job, info), "/dataset/split: expected a split with links");
+}
+
+TEST(CheckAgainstGraph, EndsByDegreeAreOfEdges) {
+  auto info = shop();
+  auto job = link_job();
+  job.task.negatives.kind = Negatives::triplet;
+  job.task.negatives.by_degree = true;
+  info.edge_types[0].count = 9;
+  EXPECT_EQ(own_problems(job, info), "");
+  info.edge_types[0].count = 0;
+  EXPECT_EQ(own_problems(job, info),
+            "/task/negatives/by: expected \"uniform\" with links of an edge type without edges, "
+            "found \"degree\", and no edges of \"buys\"\n");
+}
+
 SplitInfo::LinkRole links_of_types(std::uint64_t count, std::vector<EdgeTypeId> types) {
   return {.edge_type = types.front(),
           .count = count,
@@ -418,8 +446,10 @@ TEST(CheckAgainstGraph, TheReverseOfLinksLeadsBack) {
   EXPECT_EQ(own_problems(job, shop()), "");
   EXPECT_EQ(reverse(), EdgeTypeId{1});
   job.task.reverse = "goes_with";
-  EXPECT_EQ(own_problems(job, shop()),
-            "/task/reverse: expected \"bought_by\", found \"goes_with\"\n");
+  EXPECT_EQ(
+      own_problems(job, shop()),
+      "/task/reverse: expected \"bought_by\", found \"goes_with\"; the reverse of \"buys\" leads "
+      "from \"item\" to \"user\"\n");
   job.task.reverse = "";
   auto within = shop();
   within.splits[0].links["train"].edge_type = EdgeTypeId{2};
@@ -437,6 +467,10 @@ TEST(CheckAgainstGraph, TimesOfTheSplitAreThere) {
       own_problems(job, shop()),
       "/sample/time/of: expected \"at\" where seeds of the split have no times, found \"split\", "
       "and no times of train; import the data with times of its seeds\n");
+  job.dataset.seeds["train"].ids = "links.npy";
+  EXPECT_CONTAINS(own_problems(job, shop()),
+                  "no times of train; name the file of the times of dataset.seeds.train as "
+                  "dataset.seeds.times.train\n");
   auto info = shop();
   info.splits[0].links["train"].has_times = true;
   EXPECT_EQ(own_problems(job, info), "");

@@ -106,7 +106,10 @@ TEST(TaskKeys, OthersAreRefusedWithWhatFits) {
                   "/model/out_dim: expected none with task.kind \"node\", found 8");
   EXPECT_CONTAINS(task_problems({"eval.negatives.kind=binary"}),
                   "/eval/negatives/kind: expected none");
-  EXPECT_CONTAINS(task_problems({"eval.candidates.val=c.npy"}), "/eval/candidates: expected none");
+  EXPECT_CONTAINS(task_problems({"eval.candidates.val=c.npy"}),
+                  "/eval/candidates/val: expected none");
+  EXPECT_CONTAINS(task_problems({"eval.negatives.test=c.npy"}),
+                  "/eval/negatives/test: expected none");
 }
 
 TEST(TaskKeys, WeightsOfClassesAreForLossesOfClasses) {
