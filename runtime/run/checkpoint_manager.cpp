@@ -1,24 +1,47 @@
 #include "runtime/run/checkpoint_manager.hpp"
 
+#include <algorithm>
+#include <cstddef>
 #include <utility>
 
 namespace troupe {
 namespace {
 
 /// Whether the last epoch of the record is complete, with its evaluation.
-bool is_over(const RunRecord& record) {
-  return record.epochs.empty() || record.epochs.back().over;
+bool is_over(const std::vector<EpochRecord>& epochs) {
+  return epochs.empty() || epochs.back().over;
 }
 
 /// Counts the moments between epochs: before the evaluation, and after it.
-std::uint64_t stage_of(const RunRecord& record) {
-  return 2 * record.epochs.size() + (is_over(record) ? 1 : 0);
+std::uint64_t stage_of(const std::vector<EpochRecord>& epochs) {
+  return 2 * epochs.size() + (is_over(epochs) ? 1 : 0);
+}
+
+RunRecord without_epochs(const RunRecord& record) {
+  return {.epochs = {},
+          .best_epoch = record.best_epoch,
+          .valid = record.valid,
+          .test = record.test,
+          .valid_seconds = record.valid_seconds,
+          .test_seconds = record.test_seconds,
+          .batches = record.batches,
+          .outputs = record.outputs,
+          .parameters = record.parameters,
+          .best_parameters = record.best_parameters,
+          .tensors = record.tensors};
 }
 
 }  // namespace
 
 CheckpointManager::CheckpointManager(CheckpointManagerOptions options)
-    : options_(std::move(options)), last_(options_.start) {}
+    : options_(std::move(options)), last_(options_.start), epochs_(last_->record.epochs) {}
+
+const std::shared_ptr<const Checkpoint>& CheckpointManager::last() {
+  if (auto* incomplete = std::exchange(lacks_epochs_, nullptr)) {
+    incomplete->record.epochs = epochs_;
+  }
+  return last_;
+}
 
 CheckpointManager::Actions CheckpointManager::roll_back(std::uint32_t generation) {
   generation_ = generation;
@@ -41,12 +64,14 @@ std::uint64_t CheckpointManager::oldest_needed() const {
 
 void CheckpointManager::fall_back(std::shared_ptr<const Checkpoint> to) {
   last_ = to ? std::move(to) : options_.start;
+  lacks_epochs_ = nullptr;
+  epochs_ = last_->record.epochs;
   early_.reset();
 }
 
 CheckpointManager::TakeState CheckpointManager::request_now(const RunRecord& record,
                                                             bool to_write) const {
-  const std::size_t over = record.epochs.size() - (is_over(record) ? 0 : 1);
+  const std::size_t over = record.epochs.size() - (is_over(record.epochs) ? 0 : 1);
   return {{.generation = generation_, .multiple_of = 0, .after_step = 0, .oldest = oldest_needed()},
           to_write,
           over};
@@ -62,7 +87,7 @@ void CheckpointManager::request_next_step(std::uint64_t after, const RunRecord& 
 
 CheckpointManager::Actions CheckpointManager::restored(const RunRecord& record) {
   recovering_ = false;
-  stage_ = stage_of(last_->record);
+  stage_ = stage_of(epochs_);
   Actions actions;
   if (options_.schedule.steps > 0) {
     request_next_step(last_->training.global_step, record, actions);
@@ -76,7 +101,7 @@ CheckpointManager::Actions CheckpointManager::between_commands(const RunRecord& 
     keep({early, stopping_, early->epoch - 1}, record, actions);
     end_if_done(actions);
   }
-  const auto stage = stage_of(record);
+  const auto stage = stage_of(record.epochs);
   if (std::exchange(stage_, stage) != stage) {
     actions.emplace_back(request_now(record, false));
   }
@@ -137,7 +162,7 @@ bool CheckpointManager::is_due(const Taken& taken) const {
   const auto& schedule = options_.schedule;
   const bool by_epoch = schedule.epochs > 0 && at.step == 0 && at.epoch % schedule.epochs == 0;
   const bool by_step = schedule.steps > 0 && at.global_step % schedule.steps == 0;
-  const bool complete = at.step > 0 || is_over(last_->record);
+  const bool complete = at.step > 0 || is_over(epochs_);
   return at.global_step > 0 && (taken.to_write || ((by_epoch || by_step) && complete));
 }
 
@@ -149,20 +174,32 @@ void CheckpointManager::keep(const Taken& taken, const RunRecord& record, Action
   }
   auto checkpoint = std::make_shared<Checkpoint>();
   checkpoint->training = state;
-  checkpoint->record = record;
-  checkpoint->record.epochs.resize(state.epoch);
-  if (state.step == 0 && state.epoch > taken.epochs_over) {
-    checkpoint->record.epochs.back().over = false;
-  }
+  checkpoint->record = without_epochs(record);
+  keep_epochs(taken, record);
   checkpoint->job = options_.start->job;
   if (state.global_step > last_->training.global_step) {
     actions.emplace_back(NewState{});
   }
+  lacks_epochs_ = checkpoint.get();
   last_ = std::move(checkpoint);
   stop_kept_ = stop_kept_ || (stopping_ && taken.to_write);
   if (options_.write && is_due(taken)) {
-    to_write_ = last_;
+    to_write_ = last();
     write_next(actions);
+  }
+}
+
+/// Those that were over have stayed as they were.
+void CheckpointManager::keep_epochs(const Taken& taken, const RunRecord& record) {
+  const auto& state = *taken.state;
+  epochs_.resize(std::min<std::size_t>(epochs_.size(), state.epoch));
+  if (!is_over(epochs_)) {
+    epochs_.pop_back();
+  }
+  const auto from = record.epochs.begin() + static_cast<std::ptrdiff_t>(epochs_.size());
+  epochs_.insert(epochs_.end(), from, record.epochs.begin() + state.epoch);
+  if (state.step == 0 && state.epoch > taken.epochs_over) {
+    epochs_.back().over = false;
   }
 }
 
@@ -180,7 +217,7 @@ CheckpointManager::Actions CheckpointManager::stop_with_last() {
   Actions actions;
   stop_kept_ = true;
   if (options_.write && last_->training.global_step > 0) {
-    to_write_ = last_;
+    to_write_ = last();
     write_next(actions);
   }
   end_if_done(actions);

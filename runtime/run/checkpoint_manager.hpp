@@ -60,7 +60,7 @@ class CheckpointManager {
   explicit CheckpointManager(CheckpointManagerOptions options);
 
   /// Where a roll-back goes.
-  const std::shared_ptr<const Checkpoint>& last() const { return last_; }
+  const std::shared_ptr<const Checkpoint>& last();
   /// What is being written. Null: nothing
   const std::shared_ptr<const Checkpoint>& written_now() const { return written_now_; }
 
@@ -95,6 +95,7 @@ class CheckpointManager {
     std::size_t epochs_over = 0;
   };
   void keep(const Taken& taken, const RunRecord& record, Actions& actions);
+  void keep_epochs(const Taken& taken, const RunRecord& record);
   bool is_due(const Taken& taken) const;
   void write_next(Actions& actions);
   Actions stop_with_last();
@@ -104,6 +105,10 @@ class CheckpointManager {
   std::uint32_t generation_ = 0;
   bool recovering_ = true;  ///< Until the ranks stand at last()
   std::shared_ptr<const Checkpoint> last_;
+  std::vector<EpochRecord> epochs_;  ///< Those of the record of last()
+  /// Last_ while its record lacks the epochs, which it gets before others see it: a run of many short
+  /// epochs has new states in each, and would copy all epochs for every one.
+  Checkpoint* lacks_epochs_ = nullptr;
   std::shared_ptr<const TrainingState> early_;  ///< State whose epoch is not in the record yet
   std::uint64_t stage_ = 0;  ///< Between which epochs the last state was requested, and whether
                              ///< after their evaluation

@@ -128,7 +128,7 @@ class ManagedRun {
     }
     const auto epoch = record_.epochs.size();
     if (at_.epoch > epoch) {
-      record_.epochs.emplace_back();
+      record_.epochs.emplace_back().loss = static_cast<double>(draws_.below(1000));
       take(manager_.between_commands(record_));
     } else if (epoch > 0 && !record_.epochs.back().over) {
       record_.epochs.back().over = true;
@@ -199,6 +199,7 @@ class ManagedRun {
     last_step_ = last.training.global_step;
     for (std::size_t i = 0; i + 1 < last.record.epochs.size(); ++i) {
       EXPECT_TRUE(last.record.epochs[i].over);
+      EXPECT_EQ(last.record.epochs[i].loss, record_.epochs[i].loss);
     }
   }
 

@@ -69,8 +69,8 @@ class ManagerTrace {
     return text(manager_.taken(what, state_of(global_step), record));
   }
   Names roll_back(std::uint32_t generation) { return text(manager_.roll_back(generation)); }
-  const Checkpoint& last() const { return *manager_.last(); }
-  std::uint64_t last_step() const { return last().training.global_step; }
+  const Checkpoint& last() { return *manager_.last(); }
+  std::uint64_t last_step() { return last().training.global_step; }
 
  private:
   Names text(const CheckpointManager::Actions& all) {
@@ -140,6 +140,23 @@ TEST(CheckpointManager, AStateWithinAnEpochHasTheRecordOfTheEpochsBefore) {
 
   EXPECT_EQ(run.last().record.epochs.size(), 1U);
   EXPECT_TRUE(run.last().record.epochs.back().over);
+}
+
+TEST(CheckpointManager, EpochsThatWereOverStayAsTheyWere) {
+  auto record = record_of(3);
+  record.epochs[0].loss = 7;
+  auto again = record_of(3);
+  again.epochs[0].loss = again.epochs[1].loss = again.epochs[2].loss = 9;
+  ManagerTrace run({.steps = 4});
+  run.restored();
+  run.taken(8, record);
+  EXPECT_EQ(run.last().record.epochs.size(), 2U);
+
+  run.taken(12, again);  // what was over stays as it was
+
+  EXPECT_EQ(run.last().record.epochs.at(0).loss, 7);
+  EXPECT_EQ(run.last().record.epochs.at(1).loss, 9) << "it was open";
+  EXPECT_EQ(run.last().record.epochs.at(2).loss, 9);
 }
 
 TEST(CheckpointManager, AnAnswerFromBeforeARollBackIsDropped) {
