@@ -34,7 +34,13 @@ Result<std::shared_ptr<const Checkpoint>> find_checkpoint(const CheckpointedJob&
                                                           const nn::ParameterLayout& layout,
                                                           const Say& say) {
   std::vector<SkippedCheckpoint> skipped;
-  auto found = checkpoint_folder(run, layout).latest(skipped);
+  const auto folder = checkpoint_folder(run, layout);
+  auto found = folder.latest(skipped);
+  if (!found) {  // with another model none has the arrays that are looked for
+    if (const auto job = folder.newest_job()) {
+      TROUPE_RETURN_IF_ERROR(check_resumable(*job, run.job));
+    }
+  }
   for (const auto& [name, why] : skipped) {
     std::fprintf(stderr, "troupe: skipped checkpoint %s: %s\n", name.c_str(), why.what().c_str());
   }
@@ -71,6 +77,7 @@ Result<CheckpointKeeper> checkpoint_keeper(const CheckpointedJob& run,
   keeper.write = [folder, copies, tell = std::move(written),
                   job = run.job](const Checkpoint& checkpoint) -> Status {
     const auto cuts = copies->cuts();
+    TROUPE_RETURN_IF_ERROR(check_finite(checkpoint.training));
     TROUPE_RETURN_IF_ERROR(folder->write(checkpoint));
     const auto step = checkpoint.training.global_step;
     tell(folder_of_checkpoint(job, step));

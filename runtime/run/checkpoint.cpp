@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <fmt/format.h>
 #include <optional>
 #include <set>
@@ -188,6 +189,31 @@ Result<LoadedCheckpoint> CheckpointFolder::latest(std::vector<SkippedCheckpoint>
   }
   return Error(Errc::not_found, fmt::format("{}: expected a checkpoint that is whole, found none{}",
                                             options_.dir.string(), reasons));
+}
+
+Result<std::string> CheckpointFolder::newest_job() const {
+  TROUPE_ASSIGN_OR_RETURN(const auto entries, list(options_.dir));
+  for (const auto& entry : entries) {
+    if (entry.suffix.empty() || entry.suffix == old_suffix) {
+      if (auto job = read_job(options_.dir / entry.name())) {
+        return job;
+      }
+    }
+  }
+  return Error(Errc::not_found, fmt::format("{}: expected a checkpoint with a manifest, found none",
+                                            options_.dir.string()));
+}
+
+Status check_finite(const TrainingState& state) {
+  const auto found =
+      std::ranges::find_if(state.parameters, [](float value) { return !std::isfinite(value); });
+  if (found == state.parameters.end()) {
+    return ok_status();
+  }
+  return Error(Errc::failed_precondition,
+               fmt::format("expected finite parameters, found {} at {} of {}",
+                           std::isnan(*found) ? "not a number" : "infinity",
+                           found - state.parameters.begin(), state.parameters.size()));
 }
 
 }  // namespace troupe

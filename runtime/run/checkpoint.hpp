@@ -32,6 +32,9 @@ struct Checkpoint {
   std::shared_ptr<const TensorSource> tensors = nullptr;
 };
 
+/// \errors failed_precondition: a parameter is no finite number, so that training cannot go on there
+Status check_finite(const TrainingState& state);
+
 /// What went wrong with checkpoints that were skipped: their names and why.
 struct SkippedCheckpoint {
   std::string name;
@@ -76,6 +79,10 @@ class CheckpointFolder {
   /// \errors not_found: no checkpoint that can be read, with the names of those skipped
   ///   (data_corruption of each in its sentence)
   Result<LoadedCheckpoint> latest(std::vector<SkippedCheckpoint>& skipped) const;
+
+  /// `Checkpoint::job` of the newest with a whole manifest, whatever its other files and their layout.
+  /// \errors not_found: none has one
+  Result<std::string> newest_job() const;
 
  private:
   CheckpointFolderOptions options_;

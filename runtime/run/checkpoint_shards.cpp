@@ -272,4 +272,12 @@ Result<Checkpoint> read_shards(const CheckpointFolderOptions& options, const fs:
   return ShardReader(options, dir).read(step);
 }
 
+Result<std::string> read_job(const fs::path& dir) {
+  const auto path = dir / checkpoint_layout::manifest;
+  TROUPE_ASSIGN_OR_RETURN(const auto text,
+                          read_text_file(path, checkpoint_layout::largest_manifest));
+  TROUPE_ASSIGN_OR_RETURN(auto manifest, manifest_from_json(text, path.string()));
+  return std::move(manifest.checkpoint.job);
+}
+
 }  // namespace troupe

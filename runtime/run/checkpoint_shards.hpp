@@ -21,4 +21,8 @@ Status write_shards(const CheckpointFolderOptions& options, const std::filesyste
 Result<Checkpoint> read_shards(const CheckpointFolderOptions& options,
                                const std::filesystem::path& dir, std::uint64_t step);
 
+/// `Checkpoint::job`, of the manifest alone.
+/// \errors as read_shards
+Result<std::string> read_job(const std::filesystem::path& dir);
+
 }  // namespace troupe

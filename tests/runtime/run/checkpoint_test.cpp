@@ -7,6 +7,7 @@
 
 #include <fstream>
 #include <iterator>
+#include <limits>
 #include <set>
 
 namespace troupe {
@@ -193,6 +194,33 @@ TEST_F(HurtCheckpoint, OfAnotherModelAreSkippedAndAllAreNamedWhenNoneIsLeft) {
   EXPECT_ERROR(loaded, Errc::not_found, "step-4 is skipped");
   EXPECT_ERROR(loaded, Errc::not_found, "conv1.gain");
   EXPECT_EQ(skipped.size(), 2U);
+}
+
+TEST_F(HurtCheckpoint, TheNewestJobIsReadWhateverTheOtherFiles) {
+  auto other = options();
+  other.layout[1].name = "conv1.gain";
+  put(dir_ / "step-8" / "parameters.safetensors", "cut");
+  ASSERT_OK_AND_ASSIGN(const auto job, CheckpointFolder(other).newest_job());
+  EXPECT_EQ(job, sample_checkpoint(8).job);
+
+  put(dir_ / "step-8" / "manifest.json", "{");
+  ASSERT_OK_AND_ASSIGN(const auto older, folder().newest_job());
+  EXPECT_EQ(older, sample_checkpoint(4).job);
+
+  put(dir_ / "step-4" / "manifest.json", "{");
+  EXPECT_ERROR(folder().newest_job(), Errc::not_found, "expected a checkpoint with a manifest");
+}
+
+TEST(CheckFinite, NamesTheFirstParameterThatIsNoNumber) {
+  TrainingState state;
+  EXPECT_OK(check_finite(state));
+  state.parameters = {0, std::numeric_limits<float>::max(), 1};
+  EXPECT_OK(check_finite(state));
+
+  state.parameters[2] = -std::numeric_limits<float>::infinity();
+  EXPECT_ERROR(check_finite(state), Errc::failed_precondition, "infinity at 2 of 3");
+  state.parameters[1] = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_ERROR(check_finite(state), Errc::failed_precondition, "not a number at 1 of 3");
 }
 
 TEST_F(Checkpoints, WhatACrashLeavesIsIgnoredAndRemovedByTheNextWrite) {
