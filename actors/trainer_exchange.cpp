@@ -17,7 +17,9 @@ void applied(Self* self, const Applied& step) {
 
 void apply(Self* self, ApplyStep what) {
   auto& state = self->state;
-  state.pass->take_sum(what.mean);
+  if (const auto taken = state.pass->take_sum(what.mean); !taken) {
+    return fail(self, taken.error());
+  }
   state.applying = true;
   state.meets = what.by_devices != nullptr;
   ask_learner<Applied>(
@@ -78,7 +80,9 @@ void reduce(Self* self, const Trained& trained) {
     }
     all_have_rows(self, state.position.global_step);
     if (trained.applied) {
-      state.pass->take_sum(alone);
+      if (const auto taken = state.pass->take_sum(alone); !taken) {
+        return fail(self, taken.error());
+      }
       return applied(self, *trained.applied);
     }
     return apply(self, {.mean = std::move(alone), .alone = true});

@@ -93,13 +93,21 @@ Status Conductor::take_epochs(std::vector<net::EpochResult> results) {
     add_counters(record.counters, result.counters);
   }
   const auto& totals = results.front();
+  if (totals.loss_weight == 0 && !options_.train_only) {
+    return Error(
+        Errc::failed_precondition,
+        fmt::format("training: expected seeds with labels, or pairs to learn from, in epoch "
+                    "{}, found none; try: other training seeds",
+                    epoch_ + 1));
+  }
   record.loss =
       totals.loss_weight > 0 ? totals.loss_sum / static_cast<double>(totals.loss_weight) : 0;
   if (!std::isfinite(record.loss)) {
     return Error(
         Errc::failed_precondition,
-        fmt::format("training: the loss of epoch {} is {}; try: a lower train.optimizer.lr",
-                    epoch_ + 1, record.loss));
+        fmt::format("training: the loss of epoch {} is {}; try: a lower train.optimizer.lr, or "
+                    "train.clip",
+                    epoch_ + 1, std::isnan(record.loss) ? "not a number" : "infinite"));
   }
   record_.epochs.push_back(record);
   if (options_.digest) {
@@ -174,12 +182,15 @@ bool Conductor::evaluation_is_due() const {
 }
 
 bool Conductor::patience_ends_at(std::uint32_t more) const {
+  if (options_.patience == 0 || !has_role("val")) {
+    return false;
+  }
   std::uint32_t worse = more;
   for (auto epoch = record_.epochs.rbegin(); epoch != record_.epochs.rend() && !epoch->best;
        ++epoch) {
     worse += epoch->valid ? 1U : 0U;
   }
-  return options_.patience > 0 && has_role("val") && worse >= options_.patience;
+  return worse >= options_.patience;
 }
 
 bool Conductor::trainers_score_next() const {

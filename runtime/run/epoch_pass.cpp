@@ -4,6 +4,8 @@
 #include "runtime/nn/scores.hpp"
 #include "runtime/run/epoch_counters.hpp"
 
+#include <cmath>
+#include <fmt/format.h>
 #include <utility>
 
 namespace troupe {
@@ -182,7 +184,14 @@ void EpochPass::scored(const ReadyBatch& ready, const Matrix& outputs) {
   }
 }
 
-void EpochPass::take_sum(const Reduced& sum) {
+Status EpochPass::take_sum(const Reduced& sum) {
+  if (!std::isfinite(sum.number)) {
+    return Error(Errc::failed_precondition,
+                 fmt::format("training: the loss of step {} of epoch {} is {}; try: a lower "
+                             "train.optimizer.lr, or train.clip",
+                             stream_.step() + 1, position_.epoch + 1,
+                             std::isnan(sum.number) ? "not a number" : "infinite"));
+  }
   position_.loss_sum += sum.number;
   position_.loss_weight += sum.weight;
   for (const auto& batch : sum.batches) {
@@ -190,6 +199,7 @@ void EpochPass::take_sum(const Reduced& sum) {
   }
   step_loss_ = sum.number;
   step_weight_ = sum.weight;
+  return ok_status();
 }
 
 void EpochPass::end_step() {

@@ -127,7 +127,8 @@ class EpochPass {
     counters_.learned_messages += messages;
   }
   /// The sum over all ranks that the step's parameters come from.
-  void take_sum(const Reduced& sum);
+  /// \errors failed_precondition: the loss is not finite; no step helps from there
+  Status take_sum(const Reduced& sum);
   /// \param lr  learning rate of the step
   void applied(double lr) { lr_ = lr; }
   void end_step();

@@ -433,6 +433,13 @@ TEST(Conductor, StopsWhenTheLossIsNotANumber) {
                "lower train.optimizer.lr");
 }
 
+TEST(Conductor, StopsWhenNoSeedHasALabel) {
+  Conductor conductor(conductor_options(1, 1), {});
+
+  EXPECT_ERROR(conductor.take_epochs({net::EpochResult{}}), Errc::failed_precondition,
+               "expected seeds with labels, or pairs to learn from, in epoch 1, found none");
+}
+
 TEST(Conductor, FindsRanksWhoseParametersDiffer) {
   Conductor conductor(conductor_options(1, 1), {});
 

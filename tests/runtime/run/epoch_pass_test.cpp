@@ -397,7 +397,7 @@ TEST_F(PassTest, AnEpochAdvancesThePositionStepByStep) {
   for (const std::uint64_t step : {1U, 2U}) {
     bring_batches(pass);
     ASSERT_TRUE(is<EpochPass::Train>(pass.next(at(0))));
-    pass.take_sum(sum_of(1.5, 2));
+    EXPECT_OK(pass.take_sum(sum_of(1.5, 2)));
     pass.end_step();
     EXPECT_EQ(position_.step, step);
     EXPECT_EQ(position_.global_step, 40 + step);
@@ -431,7 +431,7 @@ TEST_F(PassTest, AnEpochContinuesAtItsStepWithTheLossSoFar) {
   const auto work = pass.next(at(0));
   ASSERT_TRUE(is<EpochPass::Train>(work));
   EXPECT_EQ(number_of(std::get<EpochPass::Train>(work).ready), 1U);
-  pass.take_sum(sum_of(1.5, 2));
+  EXPECT_OK(pass.take_sum(sum_of(1.5, 2)));
   pass.end_step();
 
   const auto result = pass.finish_epoch(at(1));
@@ -447,7 +447,7 @@ TEST_F(PassTest, TheDigestOfTheRunCoversAllRanksBatchesInRankOrder) {
   position_.batches = before;
   auto pass = begin(options(4));
 
-  pass.take_sum(sum_of(0, 2, {of_rank_0, of_rank_1}));
+  EXPECT_OK(pass.take_sum(sum_of(0, 2, {of_rank_0, of_rank_1})));
 
   EXPECT_EQ(position_.batches, chain(chain(before, of_rank_0), of_rank_1));
 }
@@ -468,7 +468,7 @@ TEST_F(PassTest, AStepIsReportedWithItsMeanLoss) {
   auto pass = begin(options(4));
   bring_batches(pass);
   pass.next(at(0));
-  pass.take_sum(sum_of(3, 2));
+  EXPECT_OK(pass.take_sum(sum_of(3, 2)));
   pass.applied(0.25);
   pass.end_step();
 
@@ -485,7 +485,7 @@ TEST_F(PassTest, AStepIsReportedWithItsMeanLoss) {
 
 TEST_F(PassTest, AStepWithoutLabelsHasNoLoss) {
   auto pass = begin(options(4));
-  pass.take_sum(sum_of(0, 0));
+  EXPECT_OK(pass.take_sum(sum_of(0, 0)));
   pass.applied(0.25);
   pass.end_step();
 
@@ -493,6 +493,18 @@ TEST_F(PassTest, AStepWithoutLabelsHasNoLoss) {
 
   EXPECT_EQ(report.loss, 0.0);
   EXPECT_EQ(report.lr, 0.0);
+}
+
+TEST_F(PassTest, ALossThatIsNotFiniteEndsTheEpochAtItsStep) {
+  auto pass = begin(options(4));
+  EXPECT_OK(pass.take_sum(sum_of(3, 2)));
+  pass.end_step();
+
+  EXPECT_ERROR(pass.take_sum(sum_of(std::numeric_limits<double>::quiet_NaN(), 2)),
+               Errc::failed_precondition, "the loss of step 2 of epoch 6 is not a number");
+  EXPECT_ERROR(pass.take_sum(sum_of(-std::numeric_limits<double>::infinity(), 2)),
+               Errc::failed_precondition, "infinite");
+  EXPECT_EQ(position_.loss_sum, 3.0);
 }
 
 // ---- batches that are only taken ----
