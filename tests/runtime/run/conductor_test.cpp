@@ -410,7 +410,9 @@ TEST(Conductor, RefusesScoresWithGapsRepeatsOrWrongSizes) {
     auto o = conductor_options(1, 1);
     o.eval_exact = false;
     Conductor conductor(o, {});
-    EXPECT_OK(conductor.take_epochs({net::EpochResult{}}));
+    net::EpochResult trained;
+    trained.loss_weight = 4;
+    EXPECT_OK(conductor.take_epochs({trained}));
     return conductor.take_scores({std::move(result)});
   };
   auto repeated = scores(4, 1);
