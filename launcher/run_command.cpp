@@ -46,8 +46,9 @@ void print_outcome(const Report& report, const Job& job) {
     }
   };
   if (record.epochs.size() < job.train.epochs) {
-    std::printf("ended after epoch %zu: %s was no better in %u evaluations\n", record.epochs.size(),
-                job.eval.metric.c_str(), job.train.patience);
+    std::printf("ended after epoch %zu: %s was no better in %u evaluation%s\n",
+                record.epochs.size(), job.eval.metric.c_str(), job.train.patience,
+                job.train.patience == 1 ? "" : "s");
   }
   show("valid", record.valid);
   show("test ", record.test);

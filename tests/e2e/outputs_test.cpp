@@ -204,6 +204,26 @@ TEST_F(ProgramOutputs, AModelThatCannotBeWrittenLeavesScoresAndDigests) {
   EXPECT_TRUE(report["scores"]["test"]["accuracy"].is_number());
 }
 
+TEST_F(ProgramOutputs, ALossThatIsNotFiniteEndsTheRunAtItsStep) {
+  const auto failed = run(
+      "--set checkpoint.every.steps=1 --set train.optimizer.lr=1000 --set train.optimizer.kind=sgd "
+      "--set train.optimizer.weight_decay=1000 --set train.epochs=100");
+
+  EXPECT_EQ(failed.exit_code, 3);
+  EXPECT_NE(failed.err.find("training: the loss of step "), std::string::npos) << failed.err;
+  EXPECT_NE(failed.err.find("train.clip"), std::string::npos) << failed.err;
+}
+
+TEST_F(ProgramOutputs, ResumingWithAnotherModelNamesTheKey) {
+  ASSERT_EQ(run("--set checkpoint.every.epochs=1 --set train.epochs=1").exit_code, 0);
+
+  const auto refused = run("--set checkpoint.every.epochs=1 --set model.hidden=9 --resume");
+
+  EXPECT_EQ(refused.exit_code, 3);
+  EXPECT_NE(refused.err.find("/model/hidden: was 64, is 9"), std::string::npos) << refused.err;
+  EXPECT_EQ(refused.err.find("is skipped"), std::string::npos) << refused.err;
+}
+
 TEST_F(ProgramOutputs, ModelsThatDoNotFitTheJobAreRefused) {
   ASSERT_EQ(run("--set train.epochs=1").exit_code, 0);
   write("torn.safetensors", read("out/model.safetensors").substr(0, 1000));
