@@ -57,6 +57,31 @@ Status made_or_found(const Result<T>& made, const fs::path& path, StoreKind kind
   return made || store_kind(path) == kind ? ok_status() : Status(made.error());
 }
 
+/// A store of the run's own that cannot be used: it is not replaced, as another run may read it.
+Error damaged(const fs::path& path, const Error& why) {
+  if (why.code() != Errc::data_corruption && why.code() != Errc::not_found) {
+    return why;
+  }
+  const auto& what = why.what();
+  return Error(why.code(), fmt::format("{}\ntry: remove {}; the run makes it again",
+                                       what.substr(0, what.find("\ntry: ")), path.string()));
+}
+
+/// \errors data_corruption: `path` is no store of this kind, but there
+Status check_free(const fs::path& path, StoreKind kind) {
+  std::error_code ignored;
+  if (fs::exists(path, ignored) && store_kind(path) != kind) {
+    return damaged(path,
+                   Error(Errc::data_corruption,
+                         fmt::format("{}: expected a whole store or nothing, found a folder "
+                                     "without its {}",
+                                     path.string(),
+                                     kind == StoreKind::graph ? store_layout::graph_file
+                                                              : store_layout::partition_file)));
+  }
+  return ok_status();
+}
+
 /// The folder of the graph store: the job's own, or the one that an import leaves in the output.
 Result<fs::path> place_of_graph(const Job& job) {
   if (store_kind(job.dataset.path) == StoreKind::graph) {
@@ -69,6 +94,7 @@ Result<fs::path> place_of_graph(const Job& job) {
 /// The same, imported if need be.
 Result<fs::path> graph_store_path(const Job& job, const Say& say) {
   TROUPE_ASSIGN_OR_RETURN(const auto path, place_of_graph(job));
+  TROUPE_RETURN_IF_ERROR(check_free(path, StoreKind::graph));
   if (store_kind(path) == StoreKind::none) {
     say(fmt::format("importing {} into {}", job.dataset.path.string(), path.string()));
     std::error_code error;
@@ -197,20 +223,34 @@ Result<PartitionedStore> partitioned_store(const Job& job, const Say& say) {
     return open_as_it_is(job, say);
   }
   TROUPE_ASSIGN_OR_RETURN(const auto graph_path, graph_store_path(job, say));
-  TROUPE_ASSIGN_OR_RETURN(const auto known, read_graph_info(graph_path));
-  const auto options = partition_options(job, known);
+  const auto of_graph = [&](const Error& why) {
+    return graph_path == job.dataset.path ? why : damaged(graph_path, why);
+  };
+  const auto known = read_graph_info(graph_path);
+  if (!known) {
+    return of_graph(known.error());
+  }
+  const auto options = partition_options(job, *known);
   TROUPE_ASSIGN_OR_RETURN(const auto path, place_of_parts(job, graph_path, options));
+  TROUPE_RETURN_IF_ERROR(check_free(path, StoreKind::partitioned));
   if (store_kind(path) == StoreKind::none) {
     say(fmt::format("partitioning {} into {} parts ({}) in {}", graph_path.string(), options.parts,
                     options.method, path.string()));
     std::error_code error;
     std::filesystem::create_directories(path.parent_path(), error);
-    TROUPE_ASSIGN_OR_RETURN(const auto graph, GraphStore::open(graph_path, {}));
+    const auto graph = GraphStore::open(graph_path, {});
+    if (!graph) {
+      return of_graph(graph.error());
+    }
     ComputePool pool(threads_or_all(0));
-    const auto made = partition_store(graph, options, path, pool);
+    const auto made = partition_store(*graph, options, path, pool);
     TROUPE_RETURN_IF_ERROR(made_or_found(made, path, StoreKind::partitioned));
   }
-  return PartitionedStore::open(path, {});
+  auto store = PartitionedStore::open(path, {});
+  if (!store) {
+    return damaged(path, store.error());
+  }
+  return store;
 }
 
 Result<std::string> store_digest(const Job& job) {

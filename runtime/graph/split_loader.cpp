@@ -116,6 +116,16 @@ Status check_labels(const std::string& path, std::span<const float> labels,
   return ok_status();
 }
 
+/// An array of a role that the store has: where its file is gone, the role is not absent but damaged.
+Result<NpyArray> load_of_role(const StoreFiles& files, const std::string& path,
+                              const ArrayShape& shape) {
+  auto array = files.load(path, shape);
+  if (!array && array.error().code() == Errc::not_found) {
+    return Error(Errc::data_corruption, fmt::format("{}{}", array.error().what(), damaged_advice));
+  }
+  return array;
+}
+
 }  // namespace
 
 Result<SeedList> load_seeds(const StoreFiles& files, const GraphInfo& info, bool partitioned,
@@ -129,7 +139,7 @@ Result<SeedList> load_seeds(const StoreFiles& files, const GraphInfo& info, bool
   if (partitioned) {
     shape.extents.emplace_back(2);
   }
-  TROUPE_ASSIGN_OR_RETURN(const auto array, files.load(path, shape));
+  TROUPE_ASSIGN_OR_RETURN(const auto array, load_of_role(files, path, shape));
   const auto ids = array.as<std::uint64_t>();
   const auto count = info.node_types[raw(role.node_type)].count;
   TROUPE_RETURN_IF_ERROR(check_below(ids, count, path));
@@ -147,8 +157,8 @@ Result<SeedList> load_seeds(const StoreFiles& files, const GraphInfo& info, bool
   }
   if (role.has_times) {
     TROUPE_ASSIGN_OR_RETURN(const auto times,
-                            files.load(store_layout::split_file(split, role_name, "times"),
-                                       {npy_type(DType::i64), {role.count}}));
+                            load_of_role(files, store_layout::split_file(split, role_name, "times"),
+                                         {npy_type(DType::i64), {role.count}}));
     const auto values = times.as<std::int64_t>();
     seeds.times.assign(values.begin(), values.end());
   }
@@ -163,7 +173,7 @@ Result<LinkList> load_links(const StoreFiles& files, const GraphInfo& info, bool
                           find_role(info, split, name, &SplitInfo::links, "role of links"));
   std::vector<std::shared_ptr<const void>> owners;
   const auto load = [&](const std::string& path, const ArrayShape& shape) -> Result<NpyArray> {
-    TROUPE_ASSIGN_OR_RETURN(auto array, files.load(path, shape));
+    TROUPE_ASSIGN_OR_RETURN(auto array, load_of_role(files, path, shape));
     if (array.data.owner != nullptr) {
       owners.push_back(array.data.owner);
     }

@@ -77,13 +77,14 @@ Result<Segment> StoreFiles::read(const FileInfo& file, StoreMemory memory, bool 
                           memory == StoreMemory::mapped ? map_file(path) : load_file(path));
   if (segment.bytes.size() != file.bytes) {
     return Error(Errc::data_corruption,
-                 fmt::format("{}: expected {} bytes, found {}", path.string(), file.bytes,
-                             segment.bytes.size()));
+                 fmt::format("{}: expected {} bytes, found {}{}", path.string(), file.bytes,
+                             segment.bytes.size(), damaged_advice));
   }
   const auto found = checksum ? to_string(digest_of(segment.bytes)) : file.checksum;
   if (found != file.checksum) {
-    return Error(Errc::data_corruption, fmt::format("{}: expected checksum {}, found {}",
-                                                    path.string(), file.checksum, found));
+    return Error(Errc::data_corruption,
+                 fmt::format("{}: expected checksum {}, found {}{}", path.string(), file.checksum,
+                             found, damaged_advice));
   }
   return segment;
 }

@@ -17,6 +17,10 @@
 
 namespace troupe {
 
+/// What helps where a file of a store is damaged or gone.
+inline constexpr std::string_view damaged_advice =
+    "\ntry: remove the store and make it again; a run does so with what lay in its own store/";
+
 /// What an array must be. An extent without a value may be anything.
 struct ArrayShape {
   NpyType type;

@@ -124,6 +124,23 @@ TEST_F(LinksTest, UnknownNamesListWhatExists) {
   EXPECT_ERROR(store.seeds("", "val"), Errc::not_found, "role \"val\": expected one of \"train\"");
 }
 
+// A run goes without a role that a split lacks; a file that is lost must not look like that.
+TEST_F(LinksTest, AFileThatIsLostIsNoAbsentRole) {
+  ASSERT_OK_AND_ASSIGN(const auto store, open());
+  for (const std::string file : {"val.links", "train.links.labels", "train.links.times"}) {
+    const auto name = fmt::format("splits/default.{}.npy", file);
+    std::filesystem::remove(dir_ / name);
+    const auto role = file.substr(0, file.find('.'));
+    EXPECT_ERROR(store.links("", role), Errc::data_corruption, name);
+    EXPECT_ERROR(store.links("", role), Errc::data_corruption, "try: remove the store and make it");
+  }
+  for (const std::string file : {"train.times", "train"}) {
+    const auto name = fmt::format("splits/default.{}.npy", file);
+    std::filesystem::remove(dir_ / name);
+    EXPECT_ERROR(store.seeds("", "train"), Errc::data_corruption, name);
+  }
+}
+
 TEST_F(LinksTest, SeedsHaveTimesOnlyWhereTheSplitHas) {
   ASSERT_OK_AND_ASSIGN(const auto store, open());
   ASSERT_OK_AND_ASSIGN(const auto seeds, store.seeds("", "train"));
