@@ -21,6 +21,10 @@ Status check_parts(const GraphInfo& graph, std::uint32_t parts) {
   for (const auto& type : graph.node_types) {
     most = std::max(most, type.count);
   }
+  if (most == 0) {
+    return Error(Errc::invalid_argument,
+                 "partition: expected a graph with nodes, found none of any type");
+  }
   if (parts == 0 || parts > most) {
     return Error(
         Errc::invalid_argument,

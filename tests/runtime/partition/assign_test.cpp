@@ -279,6 +279,7 @@ TEST_P(Assign, AsManyPartsAsNodesGetOneEachOrTwo) {
 
 TEST_P(Assign, FewerNodesThanPartsAndNoPartsAreRefused) {
   EXPECT_ERROR(assign_to(6, {5}, {{0, 1}}), Errc::invalid_argument, "expected 1 to 5 parts");
+  EXPECT_ERROR(assign_to(1, {0}, {}), Errc::invalid_argument, "expected a graph with nodes");
   EXPECT_ERROR(assign_to(0, {5}, {{0, 1}}), Errc::invalid_argument, "got 0");
 }
 
