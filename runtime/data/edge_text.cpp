@@ -20,6 +20,7 @@ struct Cells {
   std::string_view time;
   char separator = 0;        ///< The first one, as Fields has it
   char other_separator = 0;  ///< The first that differs from it, up to that after the last column
+  bool comma = false;        ///< Whether one of those is a comma
   std::string_view open_quote;  ///< The first field with a quote that another field ends
   bool ends() const { return !source.empty() && !destination.empty(); }
 };
@@ -34,6 +35,7 @@ std::uint32_t last_column(const Format& format) {
 }
 
 void note_separator(char separator, Cells& cells) {
+  cells.comma = cells.comma || separator == ',';
   if (cells.separator == 0) {
     cells.separator = separator;
   } else if (separator != 0 && separator != cells.separator && cells.other_separator == 0) {
@@ -192,6 +194,9 @@ std::string check_cells(const Cells& cells, const Format& format) {
   if (format.names() && cells.other_separator != 0) {  // One of them is probably part of a name
     return fmt::format("expected the same separator between all columns, found {} and {}",
                        name_of(cells.separator), name_of(cells.other_separator));
+  }
+  if (format.values() && cells.other_separator != 0 && cells.comma) {  // 0;1;2,5
+    return std::string(text_lines::decimal_comma);
   }
   const bool quotes = cells.separator == ',' || cells.separator == ';';
   if (quotes && !cells.open_quote.empty()) {

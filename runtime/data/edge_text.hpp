@@ -27,6 +27,8 @@ struct Format {
   std::optional<std::uint32_t> weight_column = {};
   std::optional<std::uint32_t> time_column = {};
   std::vector<LineColumn> columns = {};
+  /// Whether anything but ids is read.
+  bool values() const { return weight_column || time_column || !columns.empty(); }
   /// Whether ids of any end are text.
   bool names() const { return source.text || destination.text; }
 };

@@ -63,7 +63,7 @@ std::string hint_for(const Edgelists& lists, const Edgelist& list) {
   }
   const bool count = !lists.document.empty();
   const bool one_type = list.source == list.destination;
-  return fmt::format("\ntry: {}{} for ids that are no numbers, {}, {} or {}",
+  return fmt::format("\ntry: {}{} for ids that are no numbers or lie far apart, {}, {} or {}",
                      source.text_ids || destination.text_ids ? header : "",
                      count ? R"("ids": "text")" : "--ids text", columns, word("first_id"),
                      word(count      ? "count"

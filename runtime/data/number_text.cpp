@@ -54,6 +54,8 @@ std::string read(std::string_view field, std::uint64_t column, const Format& for
 template <class ReadField>
 std::string read_line(std::string_view line, std::uint64_t cols, const ReadField& read_field) {
   Fields fields(line);
+  bool comma = false;
+  bool other = false;
   for (std::uint64_t column = 0; column < cols; ++column) {
     if (fields.done()) {
       return fmt::format("expected {} numbers, got {}", cols, column);
@@ -61,6 +63,12 @@ std::string read_line(std::string_view line, std::uint64_t cols, const ReadField
     if (auto what = read_field(fields.next(), column); !what.empty()) {
       return what;
     }
+    const char separator = fields.separator();
+    comma = comma || separator == ',';
+    other = other || (separator != ',' && separator != 0);
+  }
+  if (comma && other) {  // 1,5;2,5
+    return std::string(text_lines::decimal_comma);
   }
   return fields.done() ? std::string() : fmt::format("expected {} numbers, got more", cols);
 }

@@ -90,10 +90,12 @@ Status StoreWriter::State::settle_counts() {
       continue;
     }
     if (nodes.least_count > store_layout::most_implied_nodes(edges)) {
-      return Error(Errc::invalid_argument,
-                   fmt::format("node type {}: expected ids near the number of edges, {}, got {}\n"
-                               "try: state the number of nodes",
-                               nodes.info.name, edges, nodes.least_count - 1));
+      return Error(
+          Errc::invalid_argument,
+          fmt::format("node type {}: expected ids near the number of edges, {}, got {}\n"
+                      "try: state the number of nodes, or --ids text of an edge list, which "
+                      "numbers only those that appear",
+                      nodes.info.name, edges, nodes.least_count - 1));
     }
     nodes.info.count = nodes.least_count;
   }

@@ -25,6 +25,11 @@ inline bool is_empty(std::string_view line) {
   return line.empty();
 }
 
+/// Why a line whose numbers are probably cut at decimal commas is refused.
+inline constexpr std::string_view decimal_comma =
+    "expected a point in decimal numbers and one separator between columns, found a comma beside "
+    "another separator";
+
 /// The fields of one line after the other. Between two are spaces, or one tab with spaces around it,
 /// or one comma or semicolon with white space around it.
 class Fields {

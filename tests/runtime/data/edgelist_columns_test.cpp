@@ -73,7 +73,8 @@ TEST_F(EdgelistColumns, FieldsThatCannotBeAreNamed) {
   const auto code = Errc::invalid_argument;
   EXPECT_ERROR(import({"0 1 1\n0 1 x\n"}, {"v=2:i64"}), code,
                "edges0: line 2: expected an integer of i64 in column 2, as v, got \"x\", in \"0 1 "
-               "x\"\ntry: --ids text for ids that are no numbers, --columns, --weight-column, "
+               "x\"\ntry: --ids text for ids that are no numbers or lie far apart, --columns, "
+               "--weight-column, "
                "--time-column, --edge-columns, --first-id or --nodes");
   EXPECT_ERROR(import({"0 1 256\n"}, {"v=2:u8"}), code, "expected an integer of u8 in column 2");
   EXPECT_ERROR(import({"0 1 nan\n"}, {"v=2"}), code, "expected a finite f32 in column 2, as v");

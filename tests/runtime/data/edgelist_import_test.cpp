@@ -211,6 +211,22 @@ TEST_F(EdgelistImport, NamesThatHoldASeparatorAreRefusedWithTheirLine) {
   EXPECT_ERROR(import({"a,b,5 c;d"}, options), Errc::invalid_argument, "a comma and a space");
 }
 
+TEST_F(EdgelistImport, DecimalCommasAreRefusedAndNotCut) {
+  for (const std::string text : {"0;1;2,5", "0 1 2,5", "0\t1\t2,5", "0 1;2,5", "0,1;2"}) {
+    EdgelistOptions options;
+    options.weight_column = 2;
+    EXPECT_ERROR(import({"0;1;2\n" + text + "\n"}, options), Errc::invalid_argument,
+                 "edges0: line 2: expected a point in decimal numbers and one separator");
+    options.weight_column.reset();
+    options.time_column = 2;
+    EXPECT_ERROR(import({text}, options), Errc::invalid_argument, "found a comma beside another");
+    EXPECT_EQ(edges({text}, EdgelistOptions()), (Texts{"0>1"})) << text;
+  }
+  EdgelistOptions options;
+  options.weight_column = 2;
+  EXPECT_EQ(edges({"0, 1, 2.5, 3\n0;1;2.5;3,4\n0\t1 2.5 x,y\n"}, options).size(), 3U);
+}
+
 TEST_F(EdgelistImport, LinesOfNamesThatAreTakenForCommentsAreCounted) {
   std::vector<std::string> left_out;
   EdgelistOptions options;
@@ -404,12 +420,14 @@ TEST_F(EdgelistImport, WeightsAndTimesThatCannotBeAreNamed) {
   const auto options = with_values();
   for (const std::string bad : {"nan", "NaN", "inf", "-inf", "1e39", "-1", "-1e-9", "x", "1.5x",
                                 "+1", "0x10", "1e", "--1"}) {
-    EXPECT_ERROR(import({"0 1 1 1\n", "# a\n0 1 " + bad + " 1\n"}, options), Errc::invalid_argument,
-                 fmt::format("edges1: line 2: expected a finite weight of 0 or more in column 2, "
-                             "got \"{0}\", in \"0 1 {0} 1\"\ntry: --ids text for ids that are no "
-                             "numbers, --columns, --weight-column, --time-column, --first-id or "
-                             "--nodes",
-                             bad));
+    EXPECT_ERROR(
+        import({"0 1 1 1\n", "# a\n0 1 " + bad + " 1\n"}, options), Errc::invalid_argument,
+        fmt::format(
+            "edges1: line 2: expected a finite weight of 0 or more in column 2, "
+            "got \"{0}\", in \"0 1 {0} 1\"\ntry: --ids text for ids that are no "
+            "numbers or lie far apart, --columns, --weight-column, --time-column, --first-id or "
+            "--nodes",
+            bad));
   }
   for (const std::string bad :
        {"9223372036854775808", "-9223372036854775809", "1.5", "1e3", "nan", "x", "2020-01-01"}) {

@@ -197,9 +197,10 @@ TEST_F(EdgelistTypes, OptionsThatCannotBeAreNamed) {
 TEST_F(EdgelistTypes, LinesThatDoNotFitAreNamedWithWhatHelps) {
   auto options = ratings();
   options.counts = {{"item", 2}};
-  EXPECT_ERROR(import({"7 1\n0 2\n"}, options), Errc::invalid_argument,
-               "edges0: line 2: expected a number from 0 to 1, got \"2\", in \"0 2\"\ntry: --ids "
-               "text for ids that are no numbers, --columns, --first-id or --counts");
+  EXPECT_ERROR(
+      import({"7 1\n0 2\n"}, options), Errc::invalid_argument,
+      "edges0: line 2: expected a number from 0 to 1, got \"2\", in \"0 2\"\ntry: --ids "
+      "text for ids that are no numbers or lie far apart, --columns, --first-id or --counts");
   EXPECT_ERROR(import({"7 1\n8\n"}, options), Errc::invalid_argument,
                "line 2: expected ids in columns 0 and 1 (counted from 0), in \"8\"");
 }
@@ -369,7 +370,8 @@ TEST_F(EdgelistTypes, LinesOfADocumentsListsAreNamedWithItsKeys) {
       import_document(mixed), Errc::invalid_argument,
       "x.txt: line 1: expected a number from 0 to 4294967295, got \"id\", in "
       "\"name,id,w\"\ntry: \"header\" if the first line has names, \"ids\": \"text\" for ids "
-      "that are no numbers, \"columns\", \"weight_column\", \"time_column\", \"first_id\" or "
+      "that are no numbers or lie far apart, \"columns\", \"weight_column\", \"time_column\", "
+      "\"first_id\" or "
       "\"count\"");
   write("x.txt", "ann smith,0,1\n");
   EXPECT_ERROR(import_document(mixed), Errc::invalid_argument, "found a space and a comma");

@@ -149,6 +149,8 @@ TEST_F(Ogb, LinesThatDoNotFitAreNamed) {
   EXPECT_ERROR(import(), invalid, "line 3: expected 2 numbers, got more");
   raw("node-feat", "0.5,1\n2,1e39\n4,5\n6,7\n");
   EXPECT_ERROR(import(), invalid, "line 2: expected a finite float32, got \"1e39\"");
+  raw("node-feat", "1,5;2,5\n3,5;4,5\n5,5;6,5\n7,5;8,5\n");
+  EXPECT_ERROR(import(), invalid, "node-feat.csv.gz: line 1: expected a point in decimal numbers");
   SetUp();
   raw("node-label", "2\n0.5\n1\n0\n");
   EXPECT_ERROR(import(), invalid, "node-label.csv.gz: line 2: expected an integer, got \"0.5\"");

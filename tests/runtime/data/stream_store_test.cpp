@@ -278,7 +278,9 @@ TEST_F(StreamStore, AnAbsurdIdWithoutACountIsAnError) {
   EXPECT_ERROR(far.add_edges(edge_type, Ids{1}, Ids{1ULL << 32}), Errc::invalid_argument,
                "not stated, got 4294967296");
   ASSERT_OK(far.add_edges(edge_type, Ids{1}, Ids{1ULL << 31}));
-  EXPECT_ERROR(far.finish(), Errc::invalid_argument, "near the number of edges, 1, got 2147483648");
+  EXPECT_ERROR(
+      far.finish(), Errc::invalid_argument,
+      "near the number of edges, 1, got 2147483648\ntry: state the number of nodes, or --ids text");
 }
 
 TEST_F(StreamStore, WhatNoDiskHoldsIsRefusedBeforeItIsWritten) {
