@@ -93,10 +93,13 @@ Status Roster::check_version(const net::Join& join) const {
   if (join.version == options_.version) {
     return ok_status();
   }
-  return Error(Errc::failed_precondition,
-               fmt::format("{}: expected the program {}, found {}; try: the same program "
-                           "on all hosts",
-                           plan(join.instance.process).name, options_.version, join.version));
+  return Error(
+      Errc::failed_precondition,
+      fmt::format(
+          "{}: expected the program {}, found {}; try: the same program "
+          "on all hosts{}",
+          plan(join.instance.process).name, options_.version, join.version,
+          options_.restart_together ? ", linked with the library of the troupe that runs it" : ""));
 }
 
 Result<std::uint32_t> Roster::apply(const net::Join& join) {

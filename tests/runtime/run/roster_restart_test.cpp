@@ -42,6 +42,14 @@ TEST_F(RosterRestart, ALossBeforeAllRanksAreThereStartsThatOneAgain) {
   EXPECT_EQ(roster_.table(0).entries.size(), 1U);
 }
 
+TEST_F(RosterRestart, AProgramOfAnotherBuildReadsWhatToLinkItWith) {
+  join(1, 1);
+
+  EXPECT_ERROR(
+      roster_.join({member(3, 1), "a:1", "w"}), Errc::failed_precondition,
+      "found w; try: the same program on all hosts, linked with the library of the troupe");
+}
+
 TEST_F(RosterRestart, AProgramThatEndsWellWithoutHavingJoinedEndsTheRun) {
   for (const std::uint32_t id : {1U, 2U, 3U}) {
     join(id, 1);
