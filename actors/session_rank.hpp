@@ -82,6 +82,7 @@ enum class Collective : std::uint8_t {
   step = 4,
   device_sum = 5,   ///< Of vectors on the ranks' devices
   device_mean = 6,  ///< Likewise
+  tensors = 7,      ///< That one is made or deleted
 };
 
 /// Answered with Together when all ranks have asked.

@@ -33,6 +33,8 @@ std::string name_of(std::uint64_t kind) {
       return "all_reduce on a device";
     case Collective::device_mean:
       return "all_reduce_mean on a device";
+    case Collective::tensors:
+      return "make_tensor or delete_tensor";
   }
   return fmt::format("something unknown ({})", kind);
 }
@@ -196,10 +198,14 @@ void wait_again(Self* self, const Contribute& request, caf::response_promise pro
   auto& operation = *self->state.now;
   if (operation.promise || operation.what != Collective::barrier ||
       request.what != Collective::barrier) {
-    return promise.deliver(
-        to_caf(Error(Errc::failed_precondition,
-                     fmt::format("{}: expected the {} to be over first", rank_name(self->state),
-                                 name_of(static_cast<std::uint64_t>(operation.what))))));
+    return promise.deliver(to_caf(Error(
+        Errc::failed_precondition,
+        fmt::format("{}: expected the {} to be over first, got {}; try: {}", rank_name(self->state),
+                    name_of(static_cast<std::uint64_t>(operation.what)),
+                    name_of(static_cast<std::uint64_t>(request.what)),
+                    operation.what == Collective::barrier
+                        ? "barrier() again until all ranks are there, or a longer deadline of it"
+                        : "one call after the other"))));
   }
   operation.promise = std::move(promise);
   if (operation.done) {

@@ -112,7 +112,9 @@ void RankThreads::State::end(Rank rank, const Status& result) {
   if (result) {
     return tell(places->by_rank.at(rank),
                 Error(Errc::failed_precondition,
-                      fmt::format("rank {} has ended: its function has returned", raw(rank))));
+                      fmt::format("rank {} has ended: its function has returned; all ranks must "
+                                  "make the same calls in the same order",
+                                  raw(rank))));
   }
   const auto& why = result.error();
   const auto name = fmt::format("rank {}", raw(rank));

@@ -47,7 +47,7 @@ Result<std::shared_ptr<const SeedOrder>> order_of(const Session::State& state,
       names += fmt::format("{}\"{}\"", names.empty() ? "" : ", ", name);
     }
     return Error(Errc::not_found,
-                 fmt::format("seeds: expected a role of the split ({}), got \"{}\"", names, role));
+                 fmt::format("role: expected a role of the split ({}), got \"{}\"", names, role));
   }
   return found->second;
 }

@@ -2,9 +2,12 @@
 #include "launcher/session_state.hpp"
 #include "runtime/base/digest.hpp"
 #include "runtime/base/even_share.hpp"
+#include "runtime/base/json_text.hpp"
 #include "runtime/base/pooled_vector.hpp"
 #include "runtime/graph/directory.hpp"
 #include "runtime/graph/npy.hpp"
+
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -84,6 +87,22 @@ std::string start_text(const InitialRowsOptions& init) {
                                 : fmt::format("\"{}\"", init.kind);
 }
 
+/// Checkpoints have names of tensors in their manifests, which are UTF-8.
+Status check_name(const std::string& name) {
+  if (name.empty() || name.size() > max_tensor_name) {
+    return tensor_error(name, fmt::format("expected a name of 1 to {} bytes, got {}",
+                                          max_tensor_name, name.size()));
+  }
+  const bool controls = std::ranges::any_of(
+      name, [](unsigned char letter) { return letter < 0x20 || letter == 0x7F; });
+  if (controls || !strict_text_of_json(nlohmann::ordered_json(name))) {
+    return Error(Errc::invalid_argument,
+                 fmt::format("tensor {}: expected a name in UTF-8 without control characters",
+                             text_of_json(nlohmann::ordered_json(name))));
+  }
+  return ok_status();
+}
+
 Status check_start(const std::string& name, const TensorOptions& options) {
   const auto& init = options.init;
   if ((init.kind != "zeros" && init.kind != "uniform" && init.kind != "normal") ||
@@ -155,34 +174,34 @@ Result<std::uint64_t> Session::State::tensor_rows(const std::string& name,
       }
       return graph.edge_types[raw(options.edge_type)].end_of_edge_ids();
     case TensorOf::rows:
-      break;
+      return options.rows;
   }
-  return options.rows;
+  return tensor_error(name,
+                      fmt::format("expected rows of nodes, edges or rows of their own, got {}",
+                                  static_cast<int>(options.of)));
 }
 
 Result<std::shared_ptr<DistTensor::State>> Session::State::new_tensor(
     const std::string& name, const TensorOptions& options) {
-  if (name.empty() || name.size() > max_tensor_name) {
-    return tensor_error(name, fmt::format("expected a name of 1 to {} bytes, got {}",
-                                          max_tensor_name, name.size()));
-  }
+  TROUPE_RETURN_IF_ERROR(check_name(name));
   auto tensor = std::make_shared<DistTensor::State>();
   tensor->session = this;
   tensor->options = options;
   tensor->info = {name, options.dtype, options.shape};
   TROUPE_ASSIGN_OR_RETURN(tensor->rows, tensor_rows(name, options));
-  std::uint64_t bytes = size_bytes(options.dtype);
+  const bool known = is_tensor_dtype(options.dtype);
+  std::uint64_t bytes = known ? size_bytes(options.dtype) : 0;
   for (const auto extent : options.shape) {
     bytes = extent > max_tensor_row_bytes ? max_tensor_row_bytes + 1 : bytes * extent;
     bytes = std::min(bytes, max_tensor_row_bytes + 1);
   }
-  if (!is_tensor_dtype(options.dtype) || bytes == 0 || bytes > max_tensor_row_bytes ||
-      options.shape.size() > 3) {
+  if (bytes == 0 || bytes > max_tensor_row_bytes || options.shape.size() > 3) {
+    const bool named = options.dtype <= DType::boolean;
     return tensor_error(
-        name,
-        fmt::format("expected rows of f32, f64, f16, bf16, i32, i64 or u8 in up to three "
-                    "extents of 1 to {} bytes together, got {} {}",
-                    max_tensor_row_bytes, to_string(options.dtype), shape_text(options.shape)));
+        name, fmt::format("expected rows of f32, f64, f16, bf16, i32, i64 or u8 in up to three "
+                          "extents of 1 to {} bytes together, got {} {}",
+                          max_tensor_row_bytes, named ? to_string(options.dtype) : "another dtype",
+                          shape_text(options.shape)));
   }
   TROUPE_RETURN_IF_ERROR(check_start(name, options));
   return tensor;
@@ -221,6 +240,7 @@ Status Session::State::agree(const std::string& what) {
   const auto mine =
       static_cast<double>(digest_of(std::as_bytes(std::span<const char>(what))).low & exact);
   Contribute request;
+  request.what = Collective::tensors;
   request.number = mine;
   const auto all = together(std::move(request), deadline());
   if (!all) {

@@ -271,7 +271,7 @@ TEST_F(SessionRanks, ABarrierThatWasGivenUpMustBeAskedAgainBeforeAnythingElse) {
   EXPECT_ERROR(ask<Together>(0, barrier(1ms)), Errc::deadline_exceeded, "missing ranks 1");
 
   EXPECT_ERROR(ask<Together>(0, reduce(Collective::sum, {1})), Errc::failed_precondition,
-               "expected the barrier to be over first");
+               "expected the barrier to be over first, got all_reduce; try: barrier() again");
 }
 
 TEST_F(SessionRanks, ASumThatRunsIntoItsDeadlineFailsAllThatFollow) {

@@ -205,6 +205,42 @@ TEST_F(SessionTensors, OfRanksThatDifferFailThemAll) {
                "expected all ranks to make the same tensors in the same order");
 }
 
+TEST_F(SessionTensors, MadeWhileAnotherRankMakesAnotherCallNameBothCalls) {
+  const auto ran = run(two_hosts, [](Session& session) -> Status {
+    return session.rank() == Rank{0} ? Status(session.make_tensor("t").error())
+                                     : session.barrier(20s);
+  });
+  EXPECT_ERROR(ran.status, Errc::invalid_argument, "make_tensor or delete_tensor");
+  EXPECT_ERROR(ran.status, Errc::invalid_argument, "in barrier");
+}
+
+TEST_F(SessionTensors, HaveNamesThatCheckpointsCanHold) {
+  const auto ran = run(two_hosts, [](Session& session) -> Status {
+    const std::vector<std::pair<std::string, std::string>> wrong = {
+        {"\xFF\xFE", "tensor \"\xEF\xBF\xBD\xEF\xBF\xBD\": expected a name in UTF-8"},
+        {"two\nlines", R"(tensor "two\nlines": expected a name in UTF-8)"},
+        {std::string("a\0b", 3), R"(tensor "a\u0000b": expected a name in UTF-8)"},
+        {"\x7F", "without control characters"}};
+    for (const auto& [name, text] : wrong) {
+      EXPECT_ERROR(session.make_tensor(name), Errc::invalid_argument, text);
+    }
+    TROUPE_RETURN_IF_ERROR(session.make_tensor("Größe \"a/../b\""));
+    return session.status();
+  });
+  EXPECT_OK(ran.status);
+}
+
+TEST_F(SessionTensors, OfDtypesAndRowsThatThereAreNotAreRefused) {
+  const auto ran = run(two_hosts, [](Session& session) -> Status {
+    EXPECT_ERROR(session.make_tensor("t", {.dtype = static_cast<DType>(99)}),
+                 Errc::invalid_argument, "tensor \"t\": expected rows of f32");
+    EXPECT_ERROR(session.make_tensor("t", {.of = static_cast<TensorOf>(9), .rows = 4}),
+                 Errc::invalid_argument, "tensor \"t\": expected rows of nodes, edges or rows of");
+    return session.status();
+  });
+  EXPECT_OK(ran.status);
+}
+
 TEST_F(SessionTensors, ThatWereLostWithTheirHolderAreNotTakenForZeros) {
   ASSERT_OK_AND_ASSIGN(const auto cluster, create(one_host));
   cluster->start([&](Session& session) -> Status {
