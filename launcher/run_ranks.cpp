@@ -14,9 +14,14 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
 #include <exception>
 #include <fmt/format.h>
 #include <memory>
+#include <mutex>
+#include <pthread.h>
+#include <signal.h>
+#include <unistd.h>
 
 namespace troupe {
 namespace {
@@ -46,6 +51,90 @@ struct RanksEnd {
     const auto running = cluster.lock();
     return watch->finish(outcome, running ? running->cluster().traffic() : Traffic{}, false);
   }
+};
+
+/// Ends a process whose program calls exit() while its ranks run: destructors of static objects would run beside
+/// their threads, and the exit code 0 would stand for a run that is not over.
+/// Lifecycle: one per call of run_ranks
+/// Threads:   any
+class ExitGuard {
+ public:
+  ExitGuard() {
+    const std::lock_guard guard(mutex);
+    if (runs_in != getpid()) {  // the ranks of the process that was forked are not here
+      runs = 0;
+      runs_in = getpid();
+    }
+    ++runs;
+  }
+  ~ExitGuard() {
+    const std::lock_guard guard(mutex);
+    --runs;
+  }
+  ExitGuard(const ExitGuard&) = delete;
+  ExitGuard& operator=(const ExitGuard&) = delete;
+
+  /// As ranks begin, since static objects that were made before are destroyed after end_process().
+  static void arm() { on_exit(end_process, nullptr); }
+  /// \param ranks  whose report is written
+  static void set(const std::shared_ptr<RanksEnd>& ranks) {
+    const std::lock_guard guard(mutex);
+    reported = ranks;
+  }
+
+ private:
+  static void end_process(int code, void* /*unused*/) {
+    std::shared_ptr<RanksEnd> ranks;
+    {
+      const std::lock_guard guard(mutex);
+      if (runs == 0 || runs_in != getpid()) {  // in a forked child there are no ranks
+        return;
+      }
+      ranks = reported.lock();
+    }
+    const Error why(Errc::internal,
+                    fmt::format("expected the functions of all ranks to return, got exit({}) while "
+                                "they ran; try: an error as the result of the function",
+                                code));
+    print_if_taken("troupe: " + std::string(why.what()));
+    std::fflush(stdout);
+    if (ranks && !ranks->over) {
+      SessionOutcome failed;
+      failed.status = why;
+      ranks->finish(failed);
+    }
+    std::_Exit(code != 0 ? code : static_cast<int>(ExitCode::failed));
+  }
+
+  static inline std::mutex mutex;
+  static inline pid_t runs_in = 0;
+  static inline unsigned runs = 0;
+  static inline std::weak_ptr<RanksEnd> reported;
+};
+
+/// Puts the signals of the calling thread back as they were before the run. One that still waits after an
+/// interrupted run is dropped, as it asked for that end.
+class SignalsBefore {
+ public:
+  SignalsBefore() { pthread_sigmask(SIG_SETMASK, nullptr, &mask_); }
+  ~SignalsBefore() {
+    const auto set = stop_signals();
+    const timespec now{};
+    while (interrupted_ && sigtimedwait(&set, nullptr, &now) > 0) {
+    }
+    pthread_sigmask(SIG_SETMASK, &mask_, nullptr);
+  }
+  SignalsBefore(const SignalsBefore&) = delete;
+  SignalsBefore& operator=(const SignalsBefore&) = delete;
+
+  int after(ExitCode code) {
+    interrupted_ = code == ExitCode::interrupted;
+    return static_cast<int>(code);
+  }
+
+ private:
+  sigset_t mask_{};
+  bool interrupted_ = false;
 };
 
 /// \param outcome  as SessionWatch::finish() has it
@@ -143,6 +232,7 @@ ExitCode run(const RunArguments& arguments, const std::function<Status(Session&)
   const auto ranks = std::make_shared<RanksEnd>();
   ranks->watch = watch;
   ranks->cluster = cluster;
+  ExitGuard::set(ranks);
   cluster->start(fn, events_of(ranks));
   wait_for_end(ranks, seconds_as<std::chrono::seconds>(job.cluster.step_deadline_s),
                unsignaled.output());
@@ -156,17 +246,23 @@ ExitCode run(const RunArguments& arguments, const std::function<Status(Session&)
 
 int run_ranks(int argc, char** argv, const std::function<Status(Session&)>& fn,
               const RanksOptions& options) {
+  SignalsBefore signals;
   block_stop_signals();
+  const ExitGuard guard;
+  const auto guarded = [fn](Session& session) {
+    ExitGuard::arm();
+    return fn(session);
+  };
   if (const auto member = member_of_environment()) {
     unsetenv(member_variable);
-    return static_cast<int>(run_member(*member, fn, options));
+    return signals.after(run_member(*member, guarded, options));
   }
   const auto arguments = run_environment();
   if (!arguments) {
     return print_usage(argc > 0 ? argv[0] : "program");
   }
   try {
-    return static_cast<int>(run(*arguments, fn, options));
+    return signals.after(run(*arguments, guarded, options));
   } catch (const std::exception& error) {
     std::fprintf(stderr, "troupe: internal error: %s\n", error.what());
     return static_cast<int>(ExitCode::failed);

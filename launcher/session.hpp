@@ -383,7 +383,9 @@ struct RanksOptions {
 /// Calls `fn` once per rank that runs in this process, each on a thread of its own, and returns the
 /// exit code for main(). The job comes from the environment that `troupe run JOB -- PROGRAM` sets
 /// (docs/embedding.md); without it, says how to start the program and returns 2. To be called once,
-/// first thing in main(): SIGINT and SIGTERM are then the run's, and ask it to end with a checkpoint.
+/// first thing in main(): SIGINT, SIGTERM and SIGHUP are then the run's, and ask it to end with a checkpoint; they
+/// are blocked in the ranks' threads, and in processes that these start. After it they are as before.
+/// exit() while ranks run fails the run, with exit code 1 in place of 0.
 /// A rank whose `fn` returns an error, leaves one in status() or throws ends the whole run: the rank
 /// and the error are printed, calls of the others return `cancelled`; ranks that do not return within
 /// ten seconds are ended with the process, after a signal within `cluster.step_deadline` and ten seconds.

@@ -451,7 +451,10 @@ TEST_F(LocalRun, AProgramWhoseFileIsReplacedStillStartsItsProcessesAgain) {
 /// With tests/e2e/rows_trainer.cpp, whose processes work on after their ranks.
 class LocalProgram : public LocalRun {
  protected:
-  ~LocalProgram() override { unsetenv("TROUPE_TEST_AFTER"); }
+  ~LocalProgram() override {
+    unsetenv("TROUPE_TEST_AFTER");
+    unsetenv("TROUPE_TEST_EXIT");
+  }
   std::vector<std::string> program_command(const std::string& more,
                                            const std::vector<std::string>& program) const {
     auto words = command("train.epochs=2 " + more);
@@ -505,6 +508,42 @@ TEST_F(LocalProgram, ThatWorksOnIsEndedByCtrlC) {
   EXPECT_EQ(run.wait().exit_code, 130);
   EXPECT_EQ(testing::file_text(saved()), "");
   EXPECT_TRUE(all_gone());
+}
+
+TEST_F(LocalProgram, WithSimulatedRanksTakesSignalsItselfAfterThem) {
+  for (const int signal : {SIGINT, SIGTERM}) {
+    work_on(600, 0);
+    testing::Process run(
+        program_command(fmt::format("cluster.launch=simulate output={}/out{}", folder(), signal),
+                        {TROUPE_ROWS_TRAINER}),
+        folder());
+    ASSERT_TRUE(run.wait_for_output("working on", 60s));
+
+    run.signal(signal);
+
+    EXPECT_EQ(run.wait().exit_code, 128 + signal);
+  }
+}
+
+TEST_F(LocalProgram, ThatExitsWhileItsRanksRunFailsWithASentence) {
+  for (const int code : {0, 7}) {
+    setenv("TROUPE_TEST_EXIT", std::to_string(code).c_str(), 1);
+    const auto output = "out" + std::to_string(code);
+
+    const auto result = testing::run_process(
+        program_command(fmt::format("cluster.launch=simulate output={}/{}", folder(), output),
+                        {TROUPE_ROWS_TRAINER}),
+        folder());
+
+    EXPECT_EQ(result.exit_code, code == 0 ? 1 : code) << result.err;
+    EXPECT_EQ(count_lines(result.err,
+                          fmt::format("troupe: expected the functions of all ranks to return, got "
+                                      "exit({}) while they ran; try: an error",
+                                      code)),
+              1)
+        << result.err;
+    EXPECT_EQ(report(output)["status"], "failed");
+  }
 }
 
 TEST_F(LocalProgram, WithoutRanksEndsTheRunWithASentence) {

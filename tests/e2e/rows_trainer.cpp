@@ -1,6 +1,7 @@
 // A user program for tests: counts per node in how many steps it was a seed, in a tensor, and trains learned rows where its
 // job has any. It throws what a session tells, and may end by itself in the middle of a step.
 //   rows_trainer [STEP [FILE]]: dies in that step; with FILE only if there is none, which it makes before
+// With TROUPE_TEST_EXIT=CODE rank 1 calls exit(CODE) in its third step.
 // With TROUPE_TEST_AFTER="SECONDS FILE CODE" it works on after its ranks have ended well: waits, appends a line to FILE, exits.
 #include "launcher/session.hpp"
 
@@ -92,6 +93,10 @@ Status count(Session& session, const Death& death) {
       seen += static_cast<float>(nodes.size());
       if (session.rank() == Rank{1}) {
         death.at(session.global_step());
+        if (const char* code = std::getenv("TROUPE_TEST_EXIT");
+            code != nullptr && session.global_step() == 2) {
+          std::exit(std::atoi(code));
+        }
       }
       must(session.end_step());
     }
