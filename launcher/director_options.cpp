@@ -29,6 +29,7 @@ ConductorOptions conductor_options(const ClusterPlan& plan) {
       .metric = job.eval.metric,
       .digest = job.digest != DigestMode::off,
       .train_only = plan.take_only(),
+      .weightless_epochs = job.train.class_weights.given(),
       .final_exact = stages > 0 && job.infers_exactly() && !job.task.knowledge(),
       .final_roles = {"val", "test"},
       .tables = {},

@@ -93,7 +93,7 @@ Status Conductor::take_epochs(std::vector<net::EpochResult> results) {
     add_counters(record.counters, result.counters);
   }
   const auto& totals = results.front();
-  if (totals.loss_weight == 0 && !options_.train_only) {
+  if (totals.loss_weight == 0 && !options_.train_only && !options_.weightless_epochs) {
     return Error(
         Errc::failed_precondition,
         fmt::format("training: expected seeds with labels, or pairs to learn from, in epoch "

@@ -37,6 +37,8 @@ struct ConductorOptions {
   std::string metric = "accuracy";
   bool digest = true;
   bool train_only = false;  ///< epochs and nothing else: no evaluation, no parameters
+  /// False: an epoch whose seeds all weigh nothing is an error, as none has a label then.
+  bool weightless_epochs = false;
   bool final_exact = true;  ///< false: at the end, too, scores of sampled batches
   /// Roles scored at the end, all seeds with the best parameters, in this order.
   std::vector<std::string> final_roles = {"val", "test"};

@@ -440,6 +440,10 @@ TEST(Conductor, StopsWhenNoSeedHasALabel) {
 
   EXPECT_ERROR(conductor.take_epochs({net::EpochResult{}}), Errc::failed_precondition,
                "expected seeds with labels, or pairs to learn from, in epoch 1, found none");
+
+  auto weighted = conductor_options(2, 1);
+  weighted.weightless_epochs = true;
+  EXPECT_OK(Conductor(weighted, {}).take_epochs({net::EpochResult{}}));
 }
 
 TEST(Conductor, FindsRanksWhoseParametersDiffer) {
