@@ -110,6 +110,18 @@ std::string names_of_types(const GraphInfo& graph, const std::vector<EdgeTypeId>
   return quoted_list(names);
 }
 
+/// \param train  those to train on, of which there are none; null: none are given
+JobProblem without_links(const Job& job, const GraphInfo& graph, const SplitInfo::LinkRole* train) {
+  if (train != nullptr && learns_all_edges(job)) {
+    return {"/task/edges", "edges to learn",
+            "none of " + names_of_types(graph, edge_types_of(*train)),
+            "name an edge type that has some"};
+  }
+  return {"/dataset/split", "a split with links to train on",
+          fmt::format("\"{}\" without them", job.dataset.split),
+          "import the data with links, or set task.kind to \"node\""};
+}
+
 /// Ends drawn by degree are ends of edges, of which each type needs some.
 void check_degrees(const Job& job, const GraphInfo& graph, ProblemList& problems) {
   const auto* links = links_by_degree(job, graph);
@@ -232,15 +244,7 @@ void check_links(const Job& job, const GraphInfo& graph, JobTrainer trainer,
   }
   const auto* train = training_links(job, graph);
   if (train == nullptr || (train->count == 0 && trainer != JobTrainer::none)) {
-    if (train != nullptr && learns_all_edges(job)) {
-      problems.add({"/task/edges", "edges to learn",
-                    "none of " + names_of_types(graph, edge_types_of(*train)),
-                    "name an edge type that has some"});
-      return;
-    }
-    problems.add({"/dataset/split", "a split with links to train on",
-                  fmt::format("\"{}\" without them", job.dataset.split),
-                  "import the data with links, or set task.kind to \"node\""});
+    problems.add(without_links(job, graph, train));
     return;
   }
   for (const auto& [role, links] : graph.find_split(job.dataset.split)->links) {
