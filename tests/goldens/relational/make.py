@@ -49,6 +49,22 @@ def flat(tensors):
 PAPERS = len(load("writes1_indptr")) - 1
 
 
+def save_run(name, out, in_order, inputs):
+    """Parameters, result, and the gradients of a random weighting of it.
+
+    in_order  the parameters, or what `of` makes of them, in the order of the files
+    inputs    rows whose gradients are kept, by node type
+    """
+    grad_out = random(PAPERS, out.shape[1])
+    (out * torch.tensor(grad_out, dtype=torch.float64)).sum().backward()
+    save(name + "_parameters", flat(in_order(lambda p: p)).astype(np.float32))
+    save(name + "_grad_out", grad_out)
+    save(name + "_out", out.detach().numpy())
+    save(name + "_gradient", flat(in_order(lambda p: p.grad)))
+    for kind, rows in inputs.items():
+        save(f"{name}_grad_x_{kind}", rows.grad.numpy())
+
+
 def attention_per_relation(name, heads, cols, concat):
     convs = {edge: GATConv((-1, -1), cols, heads=heads, concat=concat, add_self_loops=False)
              for edge in EDGES}
@@ -68,14 +84,7 @@ def attention_per_relation(name, heads, cols, concat):
     out = sum(convs[e, s, d](ends[s, e, d], indices[s, e, d]) for e, s, d in EDGES)
     square = conv({k: v for k, v in x.items()}, indices)["paper"][:PAPERS]
     assert torch.allclose(out, square, atol=1e-12)
-    grad_out = random(PAPERS, out.shape[1])
-    (out * torch.tensor(grad_out, dtype=torch.float64)).sum().backward()
-    save(name + "_parameters", flat(parameters).astype(np.float32))
-    save(name + "_grad_out", grad_out)
-    save(name + "_out", out.detach().numpy())
-    save(name + "_gradient", flat([p.grad for p in parameters]))
-    for kind, rows in x.items():
-        save(f"{name}_grad_x_{kind}", rows.grad.numpy())
+    save_run(name, out, lambda of: [of(p) for p in parameters], x)
 
 
 def by_head(relations, edge, heads):
@@ -91,8 +100,6 @@ def transformer(name, heads, width):
                    (list(x), edge_types), heads=heads)
     set_parameters(conv.parameters())
     out = conv(x, {(s, e, d): edge_index(e) for e, s, d in EDGES})["paper"][:PAPERS]
-    grad_out = random(PAPERS, width)
-    (out * torch.tensor(grad_out, dtype=torch.float64)).sum().backward()
 
     def in_order(of):
         """Keys and values of each type; relations; queries, result and skip of papers."""
@@ -110,12 +117,7 @@ def transformer(name, heads, width):
                   of(result.weight), of(result.bias)]
         return parts + ([of(conv.skip["paper"])] if width == x["paper"].shape[1] else [])
 
-    save(name + "_parameters", flat(in_order(lambda p: p)).astype(np.float32))
-    save(name + "_grad_out", grad_out)
-    save(name + "_out", out.detach().numpy())
-    save(name + "_gradient", flat(in_order(lambda p: p.grad)))
-    for kind, rows in x.items():
-        save(f"{name}_grad_x_{kind}", rows.grad.numpy())
+    save_run(name, out, in_order, x)
 
 
 attention_per_relation("rgat_concat", heads=2, cols=3, concat=True)
@@ -139,14 +141,7 @@ def layer_with_features(name, make, edges, order, inputs=("paper",)):
         set_parameters(of_conv)
         parameters += of_conv
         out = out + conv((x[source], x[destination][:PAPERS]), edge_index(edge), edge_attr=of_edges)
-    grad_out = random(PAPERS, out.shape[1])
-    (out * torch.tensor(grad_out, dtype=torch.float64)).sum().backward()
-    save(name + "_parameters", flat(parameters).astype(np.float32))
-    save(name + "_grad_out", grad_out)
-    save(name + "_out", out.detach().numpy())
-    save(name + "_gradient", flat([p.grad for p in parameters]))
-    for kind in inputs:
-        save(f"{name}_grad_x_{kind}", x[kind].grad.numpy())
+    save_run(name, out, lambda of: [of(p) for p in parameters], {kind: x[kind] for kind in inputs})
 
 
 FEATURES = {}
@@ -203,8 +198,6 @@ def sage_with_features(name, aggregator):
         convs.append((conv, x[source].shape[1]))
         numbers = torch.arange(len(sources))
         out = out + conv((rows, x[destination][:PAPERS]), torch.stack([numbers, destinations]))
-    grad_out = random(PAPERS, 5)
-    (out * torch.tensor(grad_out, dtype=torch.float64)).sum().backward()
 
     def in_order(of):
         """The matrix of the features of edges is one of its own, the last."""
@@ -214,12 +207,7 @@ def sage_with_features(name, aggregator):
             parts += [left[:, :cols], of(conv.lin_l.bias), of(conv.lin_r.weight), left[:, cols:]]
         return parts
 
-    save(name + "_parameters", flat(in_order(lambda p: p)).astype(np.float32))
-    save(name + "_grad_out", grad_out)
-    save(name + "_out", out.detach().numpy())
-    save(name + "_gradient", flat(in_order(lambda p: p.grad)))
-    for kind, rows in x.items():
-        save(f"{name}_grad_x_{kind}", rows.grad.numpy())
+    save_run(name, out, in_order, x)
 
 
 for aggregator in ("mean", "sum", "max"):
