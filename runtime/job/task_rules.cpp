@@ -218,12 +218,11 @@ void check_eval_keys(const Job& job, ProblemList& problems) {
   }
   if (!job.task.predicts_links()) {
     if (eval.negatives.kind != Negatives::none || files) {
-      const auto& of_role =
-          eval.negative_files.empty() ? eval.candidate_files : eval.negative_files;
-      problems.add({!files ? "/eval/negatives/kind"
-                           : fmt::format("/eval/{}/{}",
-                                         eval.negative_files.empty() ? "candidates" : "negatives",
-                                         of_role.begin()->first),
+      const bool negatives = !eval.negative_files.empty();
+      const auto& of_role = negatives ? eval.negative_files : eval.candidate_files;
+      problems.add({files ? fmt::format("/eval/{}/{}", negatives ? "negatives" : "candidates",
+                                        of_role.begin()->first)
+                          : "/eval/negatives/kind",
                     fmt::format("none with task.kind \"{}\"", job.task.kind),
                     files ? "files of links" : "some", "set task.kind to \"link\""});
     }

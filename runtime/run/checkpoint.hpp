@@ -32,7 +32,7 @@ struct Checkpoint {
   std::shared_ptr<const TensorSource> tensors = nullptr;
 };
 
-/// \errors failed_precondition: a parameter is no finite number, so that training cannot go on there
+/// \errors failed_precondition: a parameter is infinite or not a number
 Status check_finite(const TrainingState& state);
 
 /// What went wrong with checkpoints that were skipped: their names and why.
