@@ -130,7 +130,7 @@ class BlockLaunches {
     return {finish.relu, finish.activation, finish.slope};
   }
   static Dropping dropping_of(const nn::DropoutMask& mask, std::span<const OriginalId> ids) {
-    return {mask.key.words, mask.p, mask.scale, mask.active() ? ids.data() : nullptr};
+    return {mask.key.words, mask.p, mask.scale, ids.data()};
   }
   void drop_rows(ConstMatrix x, const nn::DropoutMask& mask, std::span<const OriginalId> ids,
                  MutMatrix out) {

@@ -52,18 +52,18 @@ struct Activating {
 /// x stays where the uniform number made of the column's word is >= p, scaled; else 0.
 struct Dropping {
   PhiloxKey key;
-  float p;
+  float p;  ///< 0: all stays as it is
   float scale;
-  const OriginalId* ids;  ///< of the rows; null: all stays as it is
+  const OriginalId* ids;  ///< of the rows; null: their numbers
 
   /// \param pack  of columns of row r
   template <unsigned Width>
   TROUPE_HD void apply(std::size_t r, std::size_t pack, Floats<Width>& x) const {
-    if (ids == nullptr) {
+    if (p <= 0) {
       return;
     }
     const std::size_t first = pack * Width;
-    const std::uint64_t id = static_cast<std::uint64_t>(ids[r]);
+    const std::uint64_t id = ids == nullptr ? r : static_cast<std::uint64_t>(ids[r]);
     const auto words =
         philox4x32_10({static_cast<std::uint32_t>(id), static_cast<std::uint32_t>(id >> 32),
                        static_cast<std::uint32_t>(first / 4), 0},

@@ -38,13 +38,14 @@ enum class Domain : std::uint8_t {
   labor = 7,
   generators = 8,
   initial_rows = 9,
+  attention_dropout = 10,
 };
 
 /// Names one stream; everything is 0 unless it matters.
 struct StreamName {
   Domain domain;
   std::uint16_t type =
-      0;  ///< edge type for neighbours, node type otherwise; parameter number for initial weights
+      0;  ///< edge type for neighbours and attention, node type otherwise; parameter number for initial weights
   std::uint8_t hop = 0;  ///< hop of sampling, or layer for dropout
   std::uint32_t epoch = 0;
   std::uint64_t batch = 0;  ///< global batch number

@@ -72,6 +72,10 @@ void check_model_keys(const Job& job, ProblemList& problems) {
   if (unread("bases") && model.bases != unset.bases) {
     refuse_unread(model, "bases", "0", fmt::to_string(model.bases), problems);
   }
+  if (unread("attention_dropout") && model.attention_dropout != unset.attention_dropout) {
+    refuse_unread(model, "attention_dropout", "0", fmt::format("{}", model.attention_dropout),
+                  problems);
+  }
   const auto refuse_switch = [&](const char* key, bool found, bool fallback) {
     if (unread(key) && found != fallback) {
       refuse_unread(model, key, fallback ? "true" : "false", found ? "true" : "false", problems);

@@ -20,12 +20,13 @@ namespace {
 constexpr std::array<std::string_view, 4> sage_options = {"aggregator", "edge_features",
                                                           "edge_weights", "residual"};
 constexpr std::array<std::string_view, 1> gcn_options = {"edge_weights"};
-constexpr std::array<std::string_view, 6> gat_options = {"heads", "out_heads",     "concat",
-                                                         "loops", "edge_features", "residual"};
-constexpr std::array<std::string_view, 7> gatv2_options = {
-    "heads", "out_heads", "concat", "loops", "edge_features", "share_weights", "residual"};
-constexpr std::array<std::string_view, 5> rgat_options = {"heads", "out_heads", "concat",
-                                                          "edge_features", "residual"};
+constexpr std::array<std::string_view, 7> gat_options = {
+    "heads", "out_heads", "concat", "loops", "edge_features", "residual", "attention_dropout"};
+constexpr std::array<std::string_view, 8> gatv2_options = {
+    "heads",         "out_heads",     "concat",   "loops",
+    "edge_features", "share_weights", "residual", "attention_dropout"};
+constexpr std::array<std::string_view, 6> rgat_options = {
+    "heads", "out_heads", "concat", "edge_features", "residual", "attention_dropout"};
 constexpr std::array<std::string_view, 1> hgt_options = {"heads"};
 constexpr std::array<std::string_view, 2> rgcn_options = {"bases", "residual"};
 constexpr std::array<std::string_view, 4> gin_options = {"train_eps", "edge_features",
@@ -35,7 +36,8 @@ GatOptions gat(const ModelOptions& options) {
   return {.heads = options.heads,
           .one_loop = options.loops,
           .concat = options.concat,
-          .out_heads = options.out_heads};
+          .out_heads = options.out_heads,
+          .drops = options.attention_dropout > 0};
 }
 
 constexpr std::array kinds = {
@@ -133,6 +135,7 @@ Status check_options(const ModelOptions& options) {
     TROUPE_RETURN_IF_ERROR(check_dim("hidden", options.hidden));
   }
   TROUPE_RETURN_IF_ERROR(check_probability("dropout", options.dropout));
+  TROUPE_RETURN_IF_ERROR(check_probability("attention_dropout", options.attention_dropout));
   const bool always = options.kind == "hgt";  // its last layer has heads of `hidden` columns, too
   if (always) {
     TROUPE_RETURN_IF_ERROR(check_dim("hidden", options.hidden));
@@ -285,6 +288,11 @@ Result<std::unique_ptr<Network>> make_network(const ModelOptions& options, const
                  fmt::format("model edge_features: expected a kind among {}, with loops false, got "
                              "\"{}\"",
                              readers_of(kinds, "edge_features", "\""), kind.name));
+  }
+  if (options.attention_dropout > 0 && !reads_option(kind, "attention_dropout")) {
+    return Error(Errc::unimplemented,
+                 fmt::format("model attention_dropout: expected a kind among {}, got \"{}\"",
+                             readers_of(kinds, "attention_dropout", "\""), kind.name));
   }
   if (options.residual && !reads_option(kind, "residual")) {
     return Error(Errc::unimplemented,

@@ -296,6 +296,11 @@ ConvCall Network::edge_call(const LayerCall& call, std::size_t edge) const {
                   all.cols, of.shape.edge, first, count, all.rows);
     features = call.tape.input(all.slice(first, count));
   }
+  DropoutMask attention;
+  if (call.dropout != nullptr) {
+    attention = attention_mask(call.dropout->dropout, static_cast<std::uint16_t>(of.type),
+                               call.layer.number, options_.attention_dropout);
+  }
   return {.tape = call.tape,
           .shape = of.shape,
           .parameter = of.parameter,
@@ -307,7 +312,9 @@ ConvCall Network::edge_call(const LayerCall& call, std::size_t edge) const {
           .multiplied = call.own && conv_->source_use(of.shape).product,
           .destination = call.own ? *call.own : call.rows[of.destination],
           .shared = call.layer.shared,
-          .edge_features = features};
+          .edge_features = features,
+          .prepared = {},
+          .attention_mask = attention};
 }
 
 /// A node type's terms stand at the first of its edge types.

@@ -97,6 +97,15 @@ std::vector<Case> cases() {
     o.heads = 3;
     o.dropout = 0.5F;
   });
+  add("gat_drops_attention", "gat", [](ModelOptions& o) {
+    o.heads = 4;
+    o.attention_dropout = 0.4F;
+  });
+  add("gatv2_drops_attention", "gatv2", [](ModelOptions& o) {
+    o.heads = 3;
+    o.attention_dropout = 0.4F;
+    o.dropout = 0.5F;
+  });
   add("gatv2_shared", "gatv2", [](ModelOptions& o) {
     o.share_weights = true;
     o.loops = false;

@@ -76,6 +76,7 @@ void draw_model(Drawn& drawn, bool several) {
   }
   if (kind == "gat" || kind == "gatv2" || kind == "rgat") {
     drawn.maybe(3, "model.out_heads", {"1", "2"});
+    drawn.maybe(3, "model.attention_dropout", {"0.1", "0.6"});
   }
   if (kind == "gat" || kind == "gatv2") {
     drawn.maybe(several ? 1 : 3, "model.loops", {"false"});

@@ -6,11 +6,16 @@
 
 namespace troupe::nn {
 
+Rows dropped_weights(const ConvCall& call, Rows weights) {
+  const DropoutMask& mask = call.attention_mask;
+  return mask.active() ? call.tape.drop(weights, mask) : weights;
+}
+
 Rows scored_attention(const ConvCall& call, Rows source, Rows destination, std::size_t lin_edge,
                       bool one_loop) {
   if (!call.edge_features) {
-    return call.tape.attention(source, destination, call.block,
-                               {.slope = 0.2F, .one_loop = one_loop});
+    return dropped_weights(call, call.tape.attention(source, destination, call.block,
+                                                     {.slope = 0.2F, .one_loop = one_loop}));
   }
   const std::size_t edges = call.tape.value(*call.edge_features).rows;
   const Rows projected = call.tape.linear(*call.edge_features, edges, lin_edge);
@@ -20,7 +25,7 @@ Rows scored_attention(const ConvCall& call, Rows source, Rows destination, std::
                  .block = &call.block,
                  .one_loop = one_loop,
                  .edges = call.tape.head_scores(projected, edges, lin_edge + 1)}};
-  return call.tape.pair_attention(pairs).front();
+  return dropped_weights(call, call.tape.pair_attention(pairs).front());
 }
 
 std::vector<NewParameter> edge_parameters(const ConvShape& shape, std::size_t heads,
@@ -70,7 +75,8 @@ std::uint64_t GatConv::pass_numbers(const ConvShape& shape, const BlockCounts& c
   const std::uint64_t cols = times(options_.head_cols(shape), heads);
   const auto rows = times(counts.sources, times(plus(cols, 2 * heads), 2));
   const auto of_edges = shape.edge > 0 ? times(counts.edges, times(plus(cols, heads), 2)) : 0;
-  return plus(plus(rows, of_edges), times(plus(counts.edges, counts.destinations), 3 * heads));
+  return plus(plus(rows, of_edges),
+              times(plus(counts.edges, counts.destinations), options_.weight_numbers(heads, 3)));
 }
 
 }  // namespace troupe::nn

@@ -56,7 +56,7 @@ ConvTerms Gatv2Conv::record(const ConvCall& call) const {
                                     .block = &block,
                                     .one_loop = options_.one_loop,
                                     .edges = edges}};
-  const Rows weights = tape.pair_attention(pairs).front();
+  const Rows weights = dropped_weights(call, tape.pair_attention(pairs).front());
   return {.neighbors = {tape.attend(source, weights, block, options_.is_mean(call.shape))},
           .own = {},
           .biases = {attention + 1}};
@@ -68,7 +68,8 @@ std::uint64_t Gatv2Conv::pass_numbers(const ConvShape& shape, const BlockCounts&
   const std::uint64_t cols = times(options_.head_cols(shape), heads);
   const auto rows = times(plus(counts.sources, times(counts.destinations, 2)), times(cols, 2));
   const auto of_edges = shape.edge > 0 ? times(counts.edges, times(cols, 2)) : 0;
-  return plus(plus(rows, of_edges), times(plus(counts.edges, counts.destinations), 2 * heads));
+  return plus(plus(rows, of_edges),
+              times(plus(counts.edges, counts.destinations), options_.weight_numbers(heads, 2)));
 }
 
 }  // namespace troupe::nn

@@ -4,7 +4,7 @@
 /// networks?", ICLR 2022): sum of a_ij (W_l x_j + b_l) + b over in-neighbors and the node itself,
 /// exactly one self loop each, with a_ij = softmax over them of
 /// att leaky_relu(W_l x_j + b_l + W_r x_i + b_r, 0.2), for each of several heads. With features of edges, without loops, W_edge f_ij is
-/// added before leaky_relu. Heads as GatConv has them. What PyG's GATv2Conv computes, without dropout of a_ij.
+/// added before leaky_relu. Heads as GatConv has them. Training may drop a_ij. What PyG's GATv2Conv computes.
 /// On a graph of several types, without loops, the softmax runs over the in-neighbors along the edge type, and layers add up
 /// what comes along the types that end at a node: PyG's HeteroConv of GATv2Conv with the sum.
 #include "runtime/nn/conv/gat.hpp"

@@ -45,9 +45,9 @@ std::uint64_t RgatConv::pass_numbers(const ConvShape& shape, const BlockCounts& 
   const std::uint64_t heads = options_.heads_of(shape);
   const std::uint64_t cols = times(options_.head_cols(shape), heads);
   const auto ends = plus(counts.sources, counts.destinations);
-  return plus(
-      times(ends, times(plus(cols, heads), 2)),
-      times(counts.edges, plus(2 * heads, shape.edge > 0 ? times(plus(cols, heads), 2) : 0)));
+  return plus(times(ends, times(plus(cols, heads), 2)),
+              times(counts.edges, plus(options_.weight_numbers(heads, 2),
+                                       shape.edge > 0 ? times(plus(cols, heads), 2) : 0)));
 }
 
 }  // namespace troupe::nn

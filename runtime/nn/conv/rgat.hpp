@@ -4,8 +4,8 @@
 /// relational graph attention networks have it (Busbridge et al., 2019, within relations): sum of
 /// a_ij W_src x_j + b over in-neighbors, a_ij = softmax over those along the edge type of
 /// leaky_relu(att_src W_src x_j + att_dst W_dst x_i, 0.2), for each of several heads. Heads as GatConv
-/// has them; no loops are added. What PyG's HeteroConv of GATConv computes for two node types, with
-/// the sum, without dropout of a_ij.
+/// has them, as dropout of a_ij; no loops are added. What PyG's HeteroConv of GATConv computes for two
+/// node types, with the sum.
 #include "runtime/nn/conv/gat.hpp"
 
 namespace troupe::nn {

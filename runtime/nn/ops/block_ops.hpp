@@ -231,6 +231,7 @@ class BlockOps {
                                      ConstMatrix grad, MutMatrix grad_vectors) = 0;
 
   /// out = x with a mask's elements dropped and the others scaled; may be the same memory.
+  /// \param ids  [rows]; no data: rows have their numbers as ids
   virtual void drop(Executor& executor, ConstMatrix x, const DropoutMask& mask,
                     std::span<const OriginalId> ids, MutMatrix out) = 0;
 

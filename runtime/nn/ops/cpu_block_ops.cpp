@@ -440,7 +440,11 @@ void CpuBlockOps::drop(Executor& executor, ConstMatrix x, const DropoutMask& mas
     if (rows.data != x.slice(first, count).data) {
       std::ranges::copy(x.slice(first, count).flat(), rows.data);
     }
-    dropout_rows(mask, ids.subspan(first, count), rows);
+    if (ids.data() == nullptr) {
+      dropout_rows_from(mask, first, rows);
+    } else {
+      dropout_rows(mask, ids.subspan(first, count), rows);
+    }
   });
 }
 

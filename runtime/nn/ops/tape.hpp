@@ -73,8 +73,9 @@ class Tape {
 
   /// Rows from outside. \param gradient  backward() computes their gradient
   Rows input(ConstMatrix rows, bool gradient = false);
-  /// Rows with a mask's elements dropped. \param ids  [rows]
-  Rows drop(Rows rows, const DropoutMask& mask, std::span<const OriginalId> ids);
+  /// Rows with a mask's elements dropped, also weights of attention().
+  /// \param ids  [rows]; none: rows have their numbers as ids
+  Rows drop(Rows rows, const DropoutMask& mask, std::span<const OriginalId> ids = {});
 
   /// Each destination's own row. \param weights  [out, in] of the product; empty: none
   Term own(Rows rows, std::vector<std::size_t> weights = {});
@@ -134,8 +135,8 @@ class Tape {
   /// \param old   as many rows as `fresh` or more
   /// \param gate  parameter [1]
   Rows gate(Rows fresh, Rows old, std::size_t gate);
-  /// In-neighbors' rows times the weights of attention(). \param mean  over the heads, instead of
-  /// one after the other
+  /// In-neighbors' rows times the weights of attention(), as they are or after drop().
+  /// \param mean  over the heads, instead of one after the other
   Term attend(Rows rows, Rows weights, const LayerBlock& block, bool mean);
 
   /// A matrix mixed from parameters, whose number can stand for a weight in this pass.
@@ -211,6 +212,7 @@ class Tape {
   MutMatrix parameters_of(const std::vector<std::size_t>& numbers, GrowBuffer<float>& sum) const;
   TermWork work_of(const Term& term, std::size_t position, std::size_t rows, bool first,
                    Slot& slot);
+  const Operation& attention_of(Rows weights) const;
   Rows last() const { return {static_cast<std::uint32_t>(used_ - 1)}; }
   /// Null: not among the blocks of this pass.
   SortedBlock* find_sorted(const LayerBlock* block) const;

@@ -41,12 +41,18 @@ Rows Tape::attention(Rows source, Rows destination, const LayerBlock& block, con
   return last();
 }
 
+/// The operation that made weights, which may have been dropped since.
+const Tape::Operation& Tape::attention_of(Rows weights) const {
+  const Operation& made = *operations_[weights.index];
+  return made.kind == Operation::Kind::drop ? *operations_[made.source.index] : made;
+}
+
 Term Tape::attend(Rows rows, Rows weights, const LayerBlock& block, bool mean) {
   const ConstMatrix of_edges = value(weights);
   const std::size_t cols = value(rows).cols;
-  const auto& shape = operations_[weights.index]->shape();
-  TROUPE_ASSERT(operations_[weights.index]->is_attention() && shape.block == &block &&
-                    cols % shape.heads == 0,
+  const Operation& attention = attention_of(weights);
+  const auto& shape = attention.shape();
+  TROUPE_ASSERT(attention.is_attention() && shape.block == &block && cols % shape.heads == 0,
                 "attention of another block", shape.heads, cols);
   Path path;
   path.reach = Reach::attend;

@@ -354,6 +354,10 @@ TEST(ParseJob, HeadsAreForGatAndDivideTheColumnsBetweenLayers) {
   EXPECT_EQ(problems_with("model", R"({"kind": "hgt", "out_heads": 3})"),
             "/model/out_heads: expected 0 with kind \"hgt\", found 3; it is for \"gat\", "
             "\"gatv2\", \"rgat\"\n");
+  EXPECT_EQ(problems_with("model", R"({"kind": "gat", "attention_dropout": 0.6})"), "");
+  EXPECT_EQ(problems_with("model", R"({"kind": "hgt", "attention_dropout": 0.5})"),
+            "/model/attention_dropout: expected 0 with kind \"hgt\", found 0.5; it is for \"gat\", "
+            "\"gatv2\", \"rgat\"\n");
   EXPECT_EQ(problems_with("model", R"({"kind": "gat", "share_weights": true})"),
             "/model/share_weights: expected false with kind \"gat\", found true; it is for "
             "\"gatv2\"\n");

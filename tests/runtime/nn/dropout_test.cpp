@@ -96,6 +96,26 @@ TEST(Dropout, MaskOfARowDoesNotDependOnItsPlace) {
   EXPECT_TRUE(same_bits(one.view().flat(), all.view().row(6)));
 }
 
+TEST(Dropout, RowsKnownByTheirNumbersHaveTheMasksOfTheseIds) {
+  for (const std::size_t cols : {1U, 2U, 3U, 4U, 5U, 8U, 13U, 131U}) {
+    for (const std::size_t rows : {1U, 31U, 32U, 33U, 70U}) {
+      const DropoutMask mask = dropout_mask(context(), 1, 0.4F);
+      const std::uint64_t first = (std::uint64_t{1} << 32) - 40;  // and beyond
+      std::vector<OriginalId> ids;
+      for (std::size_t r = 0; r < rows; ++r) {
+        ids.push_back(OriginalId{first + r});
+      }
+      Matrix expected = random_matrix(rows, cols, 1);
+      Matrix x = copy_of(expected.view());
+
+      dropout_rows(mask, ids, expected.view());
+      dropout_rows_from(mask, first, x.view());
+
+      ASSERT_TRUE(same_bits(x.view().flat(), expected.view().flat())) << rows << " x " << cols;
+    }
+  }
+}
+
 TEST(Dropout, KeepsTheExpectedShare) {
   for (const float p : {0.1F, 0.5F, 0.9F}) {
     Matrix x = ones(200, 100);
@@ -128,6 +148,13 @@ TEST(Dropout, LayersEpochsBatchesAndTypesHaveMasksOfTheirOwn) {
   other.job_seed = 43;
   masks.push_back(mask_bits(other, 1));
 
+  for (const auto& [type, layer] :
+       std::vector<std::pair<std::uint16_t, std::uint32_t>>{{2, 1}, {0, 1}, {2, 2}}) {
+    Matrix x = ones(4, 64);
+    dropout_rows(attention_mask(context(), type, layer, 0.5F), ids_from(0, 4), x.view());
+    masks.emplace_back(x.data(), x.data() + x.view().size());
+  }
+
   std::ranges::sort(masks);
   EXPECT_EQ(std::ranges::adjacent_find(masks), masks.end());
 }
@@ -140,6 +167,7 @@ TEST(Dropout, DoesNothingWhenNotTrainingOrWithoutProbability) {
 
   dropout_rows(dropout_mask(evaluating, 1, 0.5F), {}, x.view());
   dropout_rows(dropout_mask(context(), 1, 0.0F), {}, x.view());
+  dropout_rows_from(attention_mask(evaluating, 0, 1, 0.5F), 0, x.view());
 
   EXPECT_TRUE(same_bits(x.view().flat(), before.view().flat()));
 }

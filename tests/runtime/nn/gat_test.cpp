@@ -144,6 +144,101 @@ TEST(Gat, GradientMatchesFiniteDifferencesThroughLayers) {
                                  3e-3);
 }
 
+/// The word that decides about a weight, by the definition.
+std::uint32_t word_of(PhiloxKey key, std::size_t row, std::size_t head) {
+  return philox4x32_10(
+      {static_cast<std::uint32_t>(row), 0, static_cast<std::uint32_t>(head / 4), 0}, key)[head % 4];
+}
+
+TEST(Gat, TrainingDropsWeightsByTheWordsOfTheirRows) {
+  const std::size_t heads = 3;
+  const std::size_t columns = 2;
+  const OwnedBlock block = random_block(40, 70, 6, 1);
+  const LayerBlock view = block.view();
+  const Matrix x = random_matrix(70, heads * columns, 2);
+  const Matrix from = random_matrix(70, heads, 3);
+  const Matrix to = random_matrix(40, heads, 4);
+  const DropoutMask mask =
+      attention_mask({.training = true, .job_seed = 5, .stream_epoch = 1, .batch = 2}, 3, 1, 0.4F);
+  CpuBlockOps ops;
+  Tape tape(ops);
+  InlineExecutor executor;
+  const ParameterList none;
+  tape.begin(executor, none, {}, false);
+  const Rows rows = tape.input(x.view());
+  const Rows whole =
+      tape.attention(tape.input(from.view()), tape.input(to.view()), view, {.one_loop = true});
+  const Rows dropped = tape.drop(whole, mask);
+  const ConstMatrix out =
+      tape.value(tape.combine({tape.attend(rows, dropped, view, false)}, 40, {}));
+
+  const ConstMatrix weights = tape.value(whole);
+  std::size_t zeros = 0;
+  for (std::size_t i = 0; i < 40; ++i) {
+    for (std::size_t c = 0; c < heads * columns; ++c) {
+      const std::size_t h = c / columns;
+      double sum = 0;
+      const auto add = [&](std::size_t row, std::size_t source) {
+        const bool kept = unit_float(word_of(mask.key.words, row, h)) >= 0.4F;
+        zeros += kept ? 0U : 1U;
+        sum += kept ? weights.row(row)[h] / 0.6 * x.view().row(source)[c] : 0.0;
+      };
+      for (std::uint32_t e = view.offsets[i]; e < view.offsets[i + 1]; ++e) {
+        add(e, view.sources[e]);
+      }
+      add(view.num_edges() + i, i);
+      EXPECT_NEAR(out.row(i)[c], sum, 1e-5) << i << " " << c;
+    }
+  }
+  EXPECT_GT(zeros, 0U);
+}
+
+TEST(Gat, DroppedWeightsHaveTheGradientOfDifferencesAndEvaluationDropsNone) {
+  const OwnedBlock lower = random_block(50, 90, 5, 1);
+  const OwnedBlock upper = random_block(20, 50, 5, 2);
+  const Matrix x = random_matrix(90, 6, 3);
+  for (const std::string kind : {"gat", "gatv2"}) {
+    ModelOptions options{
+        .kind = kind, .layers = 2, .in_dim = 6, .hidden = 8, .out_dim = 3, .heads = 4};
+    options.activation = Activation::elu;  // ReLU bends at the zeros of nodes without in-edges
+    const auto without = network_of(options);
+    options.attention_dropout = 0.4F;
+    const auto network = network_of(options);
+    DropoutContext context{.training = true, .job_seed = 5, .stream_epoch = 1, .batch = 2};
+    const auto input = [&] {
+      return one_type_input({lower.view(), upper.view()}, x.view(), context);
+    };
+    expect_gradient_of_differences(*network, input(), 3e-3);
+
+    const auto parameters = network->initial_parameters(2);
+    InlineExecutor executor;
+    Activations pass;
+    const auto training = run_pass(*network, executor, parameters, input(), pass);
+    for (const std::size_t threads : {2U, 3U}) {
+      ComputePool pool(threads);
+      const auto again = run_pass(*network, pool, parameters, input(), pass);
+      EXPECT_TRUE(same_bits(again.logits, training.logits)) << kind << threads;
+      EXPECT_TRUE(same_bits(again.gradient, training.gradient)) << kind << threads;
+    }
+    context.training = false;
+    const auto evaluating = run_pass(*network, executor, parameters, input(), pass);
+    const auto expected = run_pass(*without, executor, parameters, input(), pass);
+    EXPECT_TRUE(same_bits(evaluating.logits, expected.logits)) << kind;
+    EXPECT_FALSE(same_bits(training.logits, expected.logits)) << kind;
+    expect_inference_has_bits_of_forward(*network_of({.kind = kind,
+                                                      .layers = 2,
+                                                      .in_dim = 7,
+                                                      .hidden = 8,
+                                                      .out_dim = 3,
+                                                      .heads = 2,
+                                                      .attention_dropout = 0.4F}));
+  }
+  EXPECT_ERROR(
+      make_network(
+          {.kind = "gcn", .layers = 1, .in_dim = 6, .out_dim = 3, .attention_dropout = 0.1F}),
+      Errc::unimplemented, "attention_dropout");
+}
+
 TEST(Gat, TheLastLayerMayHaveHeadsOfItsOwn) {
   const ModelOptions as_many{
       .kind = "gat", .layers = 2, .in_dim = 7, .hidden = 8, .out_dim = 3, .heads = 4};

@@ -512,6 +512,11 @@ std::vector<RelationalModel> relational_models() {
   dynamic.heads = 2;
   dynamic.loops = false;
   add("rgat", "rgat").heads = 2;
+  auto& dropping = add("rgat_drops_attention", "rgat");
+  dropping.heads = 3;
+  dropping.attention_dropout = 0.5F;
+  dropping.activation =
+      Activation::elu;  // ReLU bends at the zeros of nodes whose weights are dropped
   auto& mean = add("rgat_mean", "rgat");
   mean.heads = 4;
   mean.concat = false;
