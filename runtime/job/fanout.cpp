@@ -2,6 +2,7 @@
 
 #include "runtime/base/nearest.hpp"
 #include "runtime/base/strict_json.hpp"
+#include "runtime/job/walk_rules.hpp"
 #include "runtime/sample/batch_builder.hpp"
 #include "runtime/sample/choice/choices.hpp"
 
@@ -90,17 +91,22 @@ std::vector<std::vector<std::int32_t>> fanout_by_hop(const SampleJob& sample,
   return fanout;
 }
 
-std::vector<EdgeTypeId> drawn_edge_types(const SampleJob& sample, const GraphInfo& graph) {
-  return drawn_types(fanout_by_hop(sample, graph));
+std::vector<EdgeTypeId> drawn_edge_types(const Job& job, const GraphInfo& graph) {
+  auto types = walked_types(job, graph);
+  std::ranges::copy(drawn_types(fanout_by_hop(job.sample, graph)), std::back_inserter(types));
+  std::ranges::sort(types);
+  const auto repeated = std::ranges::unique(types);
+  types.erase(repeated.begin(), repeated.end());
+  return types;
 }
 
 namespace {
 
 /// Names of the edge types that are drawn along and have not the datum.
-std::vector<std::string> drawn_without(bool EdgeTypeInfo::*has, const SampleJob& sample,
+std::vector<std::string> drawn_without(bool EdgeTypeInfo::*has, const Job& job,
                                        const GraphInfo& graph) {
   std::vector<std::string> names;
-  for (const auto type : drawn_edge_types(sample, graph)) {
+  for (const auto type : drawn_edge_types(job, graph)) {
     if (const auto& info = graph.edge_types[raw(type)]; !(info.*has)) {
       names.push_back(info.name);
     }
@@ -144,7 +150,7 @@ void check_times(const Job& job, const GraphInfo& graph, ProblemList& problems) 
     return;
   }
   const auto* kind = find_kind(choice_kinds(), job.sample.choice);
-  const auto missing = drawn_without(&EdgeTypeInfo::has_times, job.sample, graph);
+  const auto missing = drawn_without(&EdgeTypeInfo::has_times, job, graph);
   if (kind != nullptr && kind->needs_times && !missing.empty()) {
     problems.add({"/sample/choice", "\"uniform\" along edges without times",
                   fmt::format("\"{}\", and no times of {}", kind->name, quoted_list(missing)),
@@ -170,11 +176,13 @@ void check_weights(const Job& job, const GraphInfo& graph, ProblemList& problems
   if (kind == nullptr || !kind->needs_weights) {
     return;
   }
-  const auto missing = drawn_without(&EdgeTypeInfo::has_weights, job.sample, graph);
+  const auto missing = drawn_without(&EdgeTypeInfo::has_weights, job, graph);
   if (!missing.empty()) {
     problems.add({"/sample/choice", "\"uniform\" along edges without weights",
                   fmt::format("\"{}\", and no weights of {}", kind->name, quoted_list(missing)),
-                  "import the graph with weights, or set fanout -1 or 0 along these"});
+                  walked_types(job, graph).empty()
+                      ? "import the graph with weights, or set fanout -1 or 0 along these"
+                      : "import the graph with weights"});
   }
 }
 

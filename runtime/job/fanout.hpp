@@ -29,8 +29,8 @@ void check_fanout(const Job& job, const GraphInfo& graph, ProblemList& problems)
 std::vector<std::vector<std::int32_t>> fanout_by_hop(const SampleJob& sample,
                                                      const GraphInfo& graph);
 
-/// Edge types along which a choice is made in some hop: not all neighbors, nor none.
-std::vector<EdgeTypeId> drawn_edge_types(const SampleJob& sample, const GraphInfo& graph);
+/// Edge types along which a choice is made in some hop, not all neighbors, nor none, or in a step of a walk.
+std::vector<EdgeTypeId> drawn_edge_types(const Job& job, const GraphInfo& graph);
 
 /// Adds edge types along which a choice that needs weights is made, and that have none.
 /// \requires check_fanout() found nothing

@@ -39,7 +39,7 @@ std::uint64_t tables_of_choice(const MemoryFacts& of, const MemoryLoad& load) {
   std::uint64_t edges = 0;
   bool times_too = false;
   std::uint64_t id_bytes = 4;
-  for (const auto type : drawn_edge_types(of.job.sample, of.graph)) {
+  for (const auto type : drawn_edge_types(of.job, of.graph)) {
     const auto& info = of.graph.edge_types[raw(type)];
     edges = plus(edges, info.count);
     times_too = times_too || info.has_times;

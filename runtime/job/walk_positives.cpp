@@ -41,15 +41,12 @@ void check_walk_positives(const Job& job, ProblemList& problems) {
   if (task.walk.window == 0) {
     refuse("/task/walk/window", "1 or more", "0");
   }
-  if (job.sample.choice != "uniform") {
-    refuse("/sample/choice", "\"uniform\"",
+  if (job.sample.choice != "uniform" && job.sample.choice != "weighted") {
+    refuse("/sample/choice", "\"uniform\" or \"weighted\"",
            fmt::format("\"{}\", which is not built yet for it", job.sample.choice));
   }
   if (job.sample.time.given()) {
     refuse(job.sample.time.key(), "none", "times, which are not built yet for it");
-  }
-  if (task.negatives.by_degree) {
-    refuse("/task/negatives/by", "\"uniform\"", "\"degree\", which is not built yet for it");
   }
   const auto walks = times(job.sample.batch_size, task.walk.per_seed);
   const auto ends = times(times(walks, most_pairs_of_walk(task.walk)), 2 + task.negatives.drawn());

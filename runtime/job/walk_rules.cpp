@@ -152,6 +152,9 @@ void check_steps_of_pairs(const Job& job, const GraphInfo& graph, ProblemList& p
   if (!one_type && job.task.negatives.strict) {
     refuse("/task/negatives/strict", "false", "true");
   }
+  if (!one_type && job.task.negatives.by_degree) {
+    refuse("/task/negatives/by", "\"uniform\"", "\"degree\"");
+  }
 }
 
 bool is_default(const WalkJob& walk) {
@@ -240,6 +243,19 @@ void check_walks(const Job& job, const GraphInfo& graph, ProblemList& problems) 
       return check_steps(job, graph, list.node_type, problems);
     }
   }
+}
+
+std::vector<EdgeTypeId> walked_types(const Job& job, const GraphInfo& graph) {
+  if (!job.task.walks() && !job.task.from_walks) {
+    return {};
+  }
+  std::set<EdgeTypeId> walked;
+  for (const auto& type : types_of_steps(job.task.walk, graph)) {
+    if (type) {
+      walked.insert(*type);
+    }
+  }
+  return {walked.begin(), walked.end()};
 }
 
 std::vector<LinkEndTypes> types_of_pairs(const Job& job, const GraphInfo& graph) {

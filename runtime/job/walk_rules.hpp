@@ -24,6 +24,10 @@ void check_walk_keys(const Job& job, ProblemList& problems);
 /// Adds edge types of steps that the graph does not have or that do not lead on from each other.
 void check_walks(const Job& job, const GraphInfo& graph, ProblemList& problems);
 
+/// Edge types that steps of a job's walks go along, each once; without walks none, as of names that the graph
+/// does not have.
+std::vector<EdgeTypeId> walked_types(const Job& job, const GraphInfo& graph);
+
 /// Types of the ends of pairs on walks, where batches take them by turns: ordered, each once. Empty: pairs are of the
 /// type that walks begin at, or `task.walk.along` names a type that the graph does not have.
 std::vector<LinkEndTypes> types_of_pairs(const Job& job, const GraphInfo& graph);

@@ -27,7 +27,12 @@ bool is_sampled(const std::vector<std::vector<std::int32_t>>& fanout, std::size_
 
 ListTables list_tables(const SampleOptions& options) {
   const auto& kind = choice_kinds()[options.choice];
-  const auto drawn = drawn_types(options.fanout);
+  auto drawn = drawn_types(options.fanout);
+  for (const EdgeTypeId type : options.walks ? options.walks->along : std::vector<EdgeTypeId>()) {
+    if (std::ranges::find(drawn, type) == drawn.end()) {
+      drawn.push_back(type);
+    }
+  }
   return {.aliases = kind.needs_weights ? drawn : std::vector<EdgeTypeId>(),
           .original_ids = kind.needs_originals ? drawn : std::vector<EdgeTypeId>()};
 }

@@ -187,8 +187,9 @@ inline Status write_heterogeneous_store(const std::filesystem::path& out) {
 
 /// 300 nodes of three classes without features, each with edges from four of its class.
 /// \param features  of the nodes, row after row, where they are to have some
+/// \param weighted  edges have weights: 0 between two nodes of which one number is even and one odd
 inline Status write_featureless_store(const std::filesystem::path& out,
-                                      std::span<const float> features = {}) {
+                                      std::span<const float> features = {}, bool weighted = false) {
   constexpr std::uint64_t nodes = 300;
   const auto columns = features.empty()
                            ? std::optional<FeatureInfo>()
@@ -197,10 +198,12 @@ inline Status write_featureless_store(const std::filesystem::path& out,
   TROUPE_ASSIGN_OR_RETURN(auto writer, StoreWriter::create(out, {}, executor));
   const LabelInfo classes{LabelInfo::Kind::classes, 3};
   TROUPE_ASSIGN_OR_RETURN(const auto node, writer.add_node_type({"node", nodes, columns, classes}));
-  TROUPE_ASSIGN_OR_RETURN(const auto edge, writer.add_edge_type({"edge", node, node}));
+  TROUPE_ASSIGN_OR_RETURN(const auto edge,
+                          writer.add_edge_type({"edge", node, node, {}, weighted}));
   DrawStream draw(stream_key(9, {.domain = Domain::generators}), 0);
   std::vector<std::uint64_t> sources;
   std::vector<std::uint64_t> destinations;
+  std::vector<float> weights;
   std::vector<std::int64_t> labels;
   std::vector<std::vector<std::uint64_t>> roles(3);
   for (std::uint64_t i = 0; i < nodes; ++i) {
@@ -209,10 +212,13 @@ inline Status write_featureless_store(const std::filesystem::path& out,
     for (int k = 0; k < 4; ++k) {
       sources.push_back(3 * draw.below(nodes / 3) + i % 3);
       destinations.push_back(i);
+      if (weighted) {
+        weights.push_back((sources.back() + i) % 2 == 0 ? 1.0F + static_cast<float>(k) : 0.0F);
+      }
     }
   }
-  TROUPE_RETURN_IF_ERROR(
-      writer.add_edges(edge, {.sources = sources, .destinations = destinations}));
+  TROUPE_RETURN_IF_ERROR(writer.add_edges(
+      edge, {.sources = sources, .destinations = destinations, .weights = weights}));
   TROUPE_RETURN_IF_ERROR(writer.add_labels(node, labels));
   if (!features.empty()) {
     TROUPE_RETURN_IF_ERROR(writer.add_features(node, std::as_bytes(features)));

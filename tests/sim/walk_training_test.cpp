@@ -159,11 +159,8 @@ TEST_F(DeepWalk, GivesTheRowsThatTheHoldersHave) {
   EXPECT_FALSE(result.record.test.has_value());
 }
 
-/// Edges stay in a community: the nearest rows are of the same one.
-TEST_F(DeepWalk, PutsNodesOfACommunityTogether) {
-  ASSERT_OK_AND_ASSIGN(const auto result, run({"train.epochs=15", "task.walk.per_seed=3"}));
-
-  const auto rows = result.only_outputs()->view();
+/// Nodes whose nearest row is of the same community: as many numbers apart.
+std::size_t near_their_own(ConstMatrix rows, std::size_t communities) {
   std::size_t right = 0;
   for (std::size_t i = 0; i < rows.rows; ++i) {
     std::size_t nearest = i == 0 ? 1 : 0;
@@ -179,9 +176,49 @@ TEST_F(DeepWalk, PutsNodesOfACommunityTogether) {
     for (std::size_t j = 0; j < rows.rows; ++j) {
       nearest = j != i && score(j) > score(nearest) ? j : nearest;
     }
-    right += nearest % 3 == i % 3 ? 1U : 0U;
+    right += nearest % communities == i % communities ? 1U : 0U;
   }
-  EXPECT_GT(right, 285U);  // 100 by chance
+  return right;
+}
+
+/// Edges stay in a community: the nearest rows are of the same one.
+TEST_F(DeepWalk, PutsNodesOfACommunityTogether) {
+  ASSERT_OK_AND_ASSIGN(const auto result, run({"train.epochs=15", "task.walk.per_seed=3"}));
+
+  EXPECT_GT(near_their_own(result.only_outputs()->view(), 3), 285U);  // 100 by chance
+}
+
+/// Edges of weight 0 are never walked: what they join falls apart.
+TEST_F(DeepWalk, WalksByWeights) {
+  std::filesystem::remove_all(scratch_.path() / "graph");
+  ASSERT_OK(testing::write_featureless_store(scratch_.path() / "graph", {}, true));
+  const Settings longer{"train.epochs=15", "task.walk.per_seed=3"};
+  ASSERT_OK_AND_ASSIGN(const auto uniform, run(longer));
+  ASSERT_OK_AND_ASSIGN(const auto weighted, run(with_more(longer, {"sample.choice=weighted"})));
+
+  EXPECT_LT(near_their_own(uniform.only_outputs()->view(), 6), 200U);
+  EXPECT_GT(near_their_own(weighted.only_outputs()->view(), 6), 250U);
+  expect_same_in_all_layouts({"sample.choice=weighted", "task.negatives.by=degree"});
+  expect_same_in_all_layouts({"sample.choice=weighted", "task.walk.p=0.5", "task.walk.q=4",
+                              "sample.cache.budget=4096", "train.epochs=1"});
+}
+
+TEST_F(DeepWalk, WalksByWeightsNeedThem) {
+  ASSERT_OK_AND_ASSIGN(auto made, job({"sample.choice=weighted"}));
+  ASSERT_OK_AND_ASSIGN(const auto store, prepare_store(made, [](const std::string&) {}));
+
+  EXPECT_EQ(to_string(check_against_graph(made, store.info(), JobTrainer::built_in)),
+            "/sample/choice: expected \"uniform\" along edges without weights, found \"weighted\", "
+            "and no weights of \"edge\"; import the graph with weights\n");
+}
+
+TEST_F(DeepWalk, DrawsFalsePairsByDegreeInAllLayouts) {
+  const Settings both{"task.negatives.kind=binary", "task.negatives.per_positive=2"};
+  const auto by = with_more(both, {"task.negatives.by=degree"});
+  expect_same_in_all_layouts(by);
+  ASSERT_OK_AND_ASSIGN(const auto uniform, run(both));
+  ASSERT_OK_AND_ASSIGN(const auto by_degree, run(by));
+  EXPECT_NE(*uniform.record.batches, *by_degree.record.batches);
 }
 
 TEST_F(DeepWalk, StoppedAtEveryStepGoesOnInOtherParts) {
@@ -262,7 +299,8 @@ TEST_F(DeepWalk, RefusesWhatHasNoMeaningWithoutLayersOrWithWalks) {
               "/model/layers: expected 1 or more with task.kind \"node\", found 0");
   expect_told(problem({"task.walk.window=0"}),
               "/task/walk/window: expected 1 or more with task.positives \"walks\"");
-  expect_told(problem({"sample.choice=last"}), "/sample/choice: expected \"uniform\"");
+  expect_told(problem({"sample.choice=last"}),
+              "/sample/choice: expected \"uniform\" or \"weighted\"");
   expect_told(problem({"task.kind=link"}),
               "/task/positives: expected \"edges\" with task.kind \"link\"");
   expect_told(problem({"task.positives=edges"}), "/task/walk: expected none with kind");
@@ -417,6 +455,8 @@ TEST_F(WalksAlongTypes, NeedToLeadBackWithinAWindow) {
               "/task/walk/along: expected edge types that lead on from \"paper\" nodes");
   expect_told(refused({"task.exclude=batch"}), "/task/exclude: expected \"none\"");
   expect_told(refused({"task.negatives.strict=true"}), "/task/negatives/strict: expected false");
+  expect_told(refused({"task.negatives.by=degree"}),
+              "/task/negatives/by: expected \"uniform\" with walks along edges between several");
   expect_told(refused({"dataset.split=rated"}),
               "/dataset/split: expected test links between \"author\" nodes");
   EXPECT_EQ(refused({"task.walk.pairs=all", "dataset.split=rated", "task.walk.window=1"}), "");

@@ -108,6 +108,35 @@ TEST(WalkLinks, AreThePairsOfWalksWithNegativesOfTheirOwn) {
   }
 }
 
+/// Walks by weight as walks alone make them, and false ones as often as they have edges.
+TEST(WalkLinks, GoByWeightsAndAwayByDegree) {
+  auto graph = testing::skewed_graph(50, 5);
+  testing::add_weights(graph.edges[0]);
+  SampleOptions options;
+  options.job_seed = 42;
+  options.choice = place_of_kind(choice_kinds(), "weighted");
+  options.fanout = {{3}, {2}};
+  options.links =
+      LinkOptions{.negatives = {.kind = Negatives::binary, .per_positive = 2, .by_degree = true},
+                  .exclude = false};
+  auto walking = options;
+  walking.walks = WalkOptions{.length = 6, .per_seed = 2, .along = {EdgeTypeId{0}}, .window = 2};
+  auto alone = walking;
+  alone.links.reset();
+  for (const std::uint32_t parts : {1U, 3U}) {
+    auto cut = testing::cut_graph(graph, parts);
+    testing::add_alias_tables(cut, EdgeDir::in);
+    testing::PlainLinks pairs;
+    pairs.links = pairs_of(testing::walk_plain(cut, alone, pairs_key, pair_seeds), 6, 2);
+    ASSERT_GT(pairs.links.size(), 20U);
+    const auto expected = testing::reference_links(graph, options, pairs_key, pairs);
+    for (const std::uint32_t here : {0U, 3U}) {
+      const auto batch = testing::drive_links(cut, walking, pairs_key, seeds_as_links(), here);
+      EXPECT_EQ(testing::plain(batch, cut), expected) << "parts " << parts << ", here " << here;
+    }
+  }
+}
+
 /// Users buy items; a type without edges joins users, for the twin.
 testing::TestGraph bought_graph() {
   testing::TestGraph graph;
