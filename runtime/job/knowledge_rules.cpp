@@ -10,12 +10,6 @@
 namespace troupe {
 namespace {
 
-using nn::ScoreKind;
-
-bool is_distance(const nn::TripleScore& score) {
-  return score.comparison() != nn::Comparison::product;
-}
-
 /// Keys that only knowledge tasks read are at their defaults.
 void refuse_knowledge_keys(const TaskJob& task, ProblemList& problems) {
   const nn::KnowledgeOptions unset;
@@ -51,22 +45,9 @@ void refuse_other_keys(const Job& job, ProblemList& problems) {
 
 }  // namespace
 
-const char* name_of_score(ScoreKind kind) {
-  switch (kind) {
-    case ScoreKind::transe:
-      return "transe";
-    case ScoreKind::distmult:
-      return "distmult";
-    case ScoreKind::complex:
-      return "complex";
-    case ScoreKind::rotate:
-      return "rotate";
-  }
-  return "";
-}
-
 std::string default_knowledge_loss(const TaskJob& task) {
-  return is_distance(task.completes.score) ? "self_adversarial" : "softmax";
+  return task.completes.score.comparison() != nn::Comparison::product ? "self_adversarial"
+                                                                      : "softmax";
 }
 
 void check_knowledge_keys(const Job& job, ProblemList& problems) {
@@ -76,15 +57,16 @@ void check_knowledge_keys(const Job& job, ProblemList& problems) {
   }
   refuse_other_keys(job, problems);
   const auto& score = task.completes.score;
-  if (!is_distance(score) && score.norm != 2 && !problems.has("/task/score/norm")) {
-    problems.add({"/task/score/norm", "none with a product", fmt::format("{}", score.norm),
-                  "transe and rotate have a norm"});
-  }
-  if (score.unit && score.kind != ScoreKind::transe && !problems.has("/task/score/unit")) {
-    problems.add({"/task/score/unit",
-                  fmt::format("false with score \"{}\"", name_of_score(score.kind)), "true",
-                  "it is for \"transe\""});
-  }
+  const auto refuse_unread = [&](const char* key, bool changed, const char* expected,
+                                 const std::string& found) {
+    const auto pointer = fmt::format("/task/score/{}", key);
+    if (changed && !score.reads(key) && !problems.has(pointer)) {
+      problems.add({pointer, fmt::format("{} with score \"{}\"", expected, score.row().name), found,
+                    fmt::format("it is for {}", readers_of(nn::score_kinds, key, "\""))});
+    }
+  };
+  refuse_unread("norm", score.norm != 2, "none", fmt::format("{}", score.norm));
+  refuse_unread("unit", score.unit, "false", "true");
   const bool none = task.completes.regularization == nn::Regularization::none;
   if (none != (task.completes.factor == 0) && !problems.has("/task/regularization/factor")) {
     problems.add({"/task/regularization/factor",

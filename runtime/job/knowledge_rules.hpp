@@ -18,9 +18,6 @@ namespace troupe {
 /// Relations are parameters of every rank up to here.
 inline constexpr std::uint64_t most_dense_relations = 16384;
 
-/// As the job file has it.
-const char* name_of_score(nn::ScoreKind kind);
-
 std::string default_knowledge_loss(const TaskJob& task);
 
 void check_knowledge_keys(const Job& job, ProblemList& problems);

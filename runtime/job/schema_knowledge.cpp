@@ -38,28 +38,27 @@ void add_candidates(std::vector<SchemaRow>& rows) {
 std::vector<SchemaRow> knowledge_rows() {
   std::vector<SchemaRow> rows;
   rows.push_back({"/task/score/kind",
-                  choice_rule({"transe", "distmult", "complex", "rotate"}),
+                  choice_rule(names_of(nn::score_kinds)),
                   value("\"distmult\""),
                   "`knowledge`: score of a triple, see [tasks.md](tasks.md#knowledge-graphs)",
                   {},
                   [](const Json& v, Job& job) {
-                    job.task.completes.score.kind = v == "transe"    ? nn::ScoreKind::transe
-                                                    : v == "complex" ? nn::ScoreKind::complex
-                                                    : v == "rotate"  ? nn::ScoreKind::rotate
-                                                                     : nn::ScoreKind::distmult;
+                    job.task.completes.score.kind = static_cast<nn::ScoreKind>(
+                        place_of_kind(nn::score_kinds, v.get<std::string>()));
                   }});
   rows.push_back({"/task/score/norm",
                   integer_rule(1, 2),
                   value("2"),
-                  "`transe`, `rotate`: norm of the distance",
+                  readers_of(nn::score_kinds, "norm", "`") + ": norm of the distance",
                   {},
                   [](const Json& v, Job& job) { job.task.completes.score.norm = v.get<int>(); }});
-  rows.push_back({"/task/score/unit",
-                  boolean_rule(),
-                  value("false"),
-                  "`transe`: entities are divided by their length",
-                  {},
-                  [](const Json& v, Job& job) { job.task.completes.score.unit = v.get<bool>(); }});
+  rows.push_back(
+      {"/task/score/unit",
+       boolean_rule(),
+       value("false"),
+       readers_of(nn::score_kinds, "unit", "`") + ": entities are divided by their length",
+       {},
+       [](const Json& v, Job& job) { job.task.completes.score.unit = v.get<bool>(); }});
   add_candidates(rows);
   rows.push_back(
       {"/task/regularization/kind",

@@ -4,7 +4,6 @@
 #include "runtime/base/mapped_file.hpp"
 #include "runtime/graph/npy.hpp"
 #include "runtime/job/job.hpp"
-#include "runtime/job/knowledge_rules.hpp"
 #include "runtime/nn/catalog.hpp"
 #include "runtime/nn/model_file.hpp"
 
@@ -186,11 +185,11 @@ void add_types(const nn::ModelTypes& types, ModelMetadata& metadata) {
 }
 
 void add_score(const nn::TripleScore& score, ModelMetadata& metadata) {
-  metadata["score"] = name_of_score(score.kind);
-  if (score.kind == nn::ScoreKind::transe || score.kind == nn::ScoreKind::rotate) {
+  metadata["score"] = score.row().name;
+  if (score.reads("norm")) {
     metadata["score_norm"] = fmt::to_string(score.norm);
   }
-  if (score.kind == nn::ScoreKind::transe) {
+  if (score.reads("unit")) {
     metadata["score_unit"] = score.unit ? "true" : "false";
   }
 }

@@ -48,7 +48,7 @@ LinkScores ChunkScorer::forward(ReplacedEnd replaced, const ChunkRows& rows) {
   answer_ = take(answer_units_, rows.answer);
   negative_ = take_negatives(rows.negative);
   factors_ = rows.factors;
-  if (score_.kind != ScoreKind::rotate) {
+  if (!score_.row().angles) {
     factors_ = rows.relation;
   } else if (factors_.cols() != cols) {
     const MutMatrix factors = factor_memory_.matrix(n, cols);

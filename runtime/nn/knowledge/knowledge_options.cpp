@@ -5,7 +5,7 @@
 namespace troupe::nn {
 
 float relation_bound(const TripleScore& score, double margin, std::uint64_t cols) {
-  if (score.kind == ScoreKind::rotate) {
+  if (score.row().angles) {
     return std::numbers::pi_v<float>;
   }
   if (score.comparison() == Comparison::product) {

@@ -61,7 +61,7 @@ std::span<const float> TripleChunk::entity_gradient(std::size_t i, std::span<flo
 std::span<const float> TripleChunk::relation_gradient(std::size_t i,
                                                       std::span<float> scratch) const {
   scorer_.relation_gradient(i, scratch);
-  const bool angles = options_.score.kind == ScoreKind::rotate;
+  const bool angles = options_.score.row().angles;
   pull_to_zero(scorer_.rows().relation, options_.score.complex_rows() && !angles, i, scratch);
   return scratch;
 }

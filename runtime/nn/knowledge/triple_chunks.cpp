@@ -51,7 +51,7 @@ void sum_part(std::size_t part, const RowTouches& touches, MutMatrix sums,
 
 /// Cosines and sines of the relations that occur, once each; no rows where relations are their factors.
 ConstMatrix TripleChunks::factors_of(Executor& executor, const TripleLossWork& work) {
-  if (work.options.score.kind != ScoreKind::rotate) {
+  if (!work.options.score.row().angles) {
     return {};
   }
   const MutMatrix factors = factors_.matrix(work.relations.rows, work.entities.cols);

@@ -8,24 +8,11 @@
 
 namespace troupe::nn {
 
-Comparison TripleScore::comparison() const {
-  switch (kind) {
-    case ScoreKind::distmult:
-    case ScoreKind::complex:
-      return Comparison::product;
-    case ScoreKind::transe:
-      return norm == 1 ? Comparison::distance_1 : Comparison::distance_2;
-    case ScoreKind::rotate:
-      return norm == 1 ? Comparison::moduli : Comparison::distance_2;
-  }
-  return Comparison::product;
-}
-
 void relation_factors(const TripleScore& score, ConstMatrix relations, MutMatrix factors) {
   TROUPE_ASSERT(
       relations.rows == factors.rows && relations.cols == score.relation_cols(factors.cols),
       "rows of relations", relations.rows, relations.cols, factors.rows, factors.cols);
-  if (score.kind != ScoreKind::rotate) {
+  if (!score.row().angles) {
     std::ranges::copy(relations.flat(), factors.data);
     return;
   }

@@ -17,13 +17,16 @@
 #include "runtime/base/matrix.hpp"
 #include "runtime/sample/knowledge/replaced_end.hpp"
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string_view>
 
 namespace troupe::nn {
 
-enum class ScoreKind : std::uint8_t { transe, distmult, complex, rotate };
+enum class ScoreKind : std::uint8_t { transe, distmult, complex, rotate };  ///< rows of score_kinds
 
 /// How queries and candidates are compared (pair_scores.hpp).
 enum class Comparison : std::uint8_t {
@@ -33,19 +36,46 @@ enum class Comparison : std::uint8_t {
   moduli,      ///< -Σ |q_k - c_k| over complex numbers
 };
 
+struct TripleScoreKind {
+  std::string_view name;                       ///< as in the job file
+  std::array<Comparison, 2> comparisons = {};  ///< with the norms 1 and 2; a product has none
+  bool complex = false;                        ///< rows of entities are complex numbers
+  bool angles = false;  ///< rows of relations are angles, half as many as an entity has columns
+  std::span<const std::string_view> options = {};  ///< those it reads of the keys `norm` and `unit`
+};
+
+inline constexpr std::array<std::string_view, 2> options_of_transe = {"norm", "unit"};
+inline constexpr std::array<std::string_view, 1> options_of_rotate = {"norm"};
+inline constexpr std::array score_kinds = {
+    TripleScoreKind{.name = "transe",
+                    .comparisons = {Comparison::distance_1, Comparison::distance_2},
+                    .options = options_of_transe},
+    TripleScoreKind{.name = "distmult"},
+    TripleScoreKind{.name = "complex", .complex = true},
+    TripleScoreKind{.name = "rotate",
+                    .comparisons = {Comparison::moduli, Comparison::distance_2},
+                    .complex = true,
+                    .angles = true,
+                    .options = options_of_rotate},
+};
+
 struct TripleScore {
   ScoreKind kind = ScoreKind::distmult;
   int norm = 2;  ///< p of the distances: 1 or 2
   bool unit =
       false;  ///< TransE: entities are divided by their length ‖·‖_p, or 1e-12 if that is longer
 
-  /// Of a relation's row: half of an entity's for RotatE, whose relations are angles.
+  const TripleScoreKind& row() const { return score_kinds[static_cast<std::size_t>(kind)]; }
+  bool reads(std::string_view option) const {
+    return std::ranges::find(row().options, option) != row().options.end();
+  }
+  /// Of a relation's row: half of an entity's where relations are angles.
   std::size_t relation_cols(std::size_t entity_cols) const {
-    return kind == ScoreKind::rotate ? entity_cols / 2 : entity_cols;
+    return row().angles ? entity_cols / 2 : entity_cols;
   }
   /// Entities of complex numbers need an even number of columns.
-  bool complex_rows() const { return kind == ScoreKind::complex || kind == ScoreKind::rotate; }
-  Comparison comparison() const;
+  bool complex_rows() const { return row().complex; }
+  Comparison comparison() const { return row().comparisons[norm == 1 ? 0 : 1]; }
 };
 
 /// What queries are made of, for each relation: its row; for RotatE [cos | sin] of its angles.

@@ -381,6 +381,20 @@ TEST(ParseJob, SlopeIsForLeakyReluAndResidualForKindsWhoseRowsTravel) {
             "\"graphsage\", \"gat\", \"gatv2\", \"gin\", \"rgcn\", \"rgat\"\n");
 }
 
+TEST(ParseJob, ScoresOfTriplesReadKeysOfTheirOwn) {
+  const auto problems = [](const std::string& kind, const std::string& key) {
+    return problems_of(minimal, {"task.kind=knowledge", "task.score.kind=" + kind, key});
+  };
+  EXPECT_CONTAINS(problems("complex", "task.score.norm=1"),
+                  "/task/score/norm: expected none with score \"complex\", found 1; it is for "
+                  "\"transe\", \"rotate\"\n");
+  EXPECT_CONTAINS(problems("rotate", "task.score.unit=true"),
+                  "/task/score/unit: expected false with score \"rotate\", found true; it is for "
+                  "\"transe\"\n");
+  EXPECT_EQ(problems("rotate", "task.score.norm=1").find("/task/score"), std::string::npos);
+  EXPECT_EQ(problems("transe", "task.score.unit=true").find("/task/score"), std::string::npos);
+}
+
 TEST(ParseJob, EdgeWeightsNeedTheWeightsOfBatches) {
   EXPECT_EQ(problems_with("model.edge_weights", "true"),
             "/model/edge_weights: expected false without \"weights\" in sample.edge_data, found "
