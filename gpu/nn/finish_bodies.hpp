@@ -54,7 +54,7 @@ struct Dropping {
   PhiloxKey key;
   float p;  ///< 0: all stays as it is
   float scale;
-  const OriginalId* ids;  ///< of the rows; null: their numbers
+  const OriginalId* ids;  ///< ids of the rows; null: the rows' numbers
 
   /// \param pack  of columns of row r
   template <unsigned Width>

@@ -101,12 +101,13 @@ std::vector<SchemaRow> model_kind_rows(std::span<const nn::ModelKind> kinds) {
                       "the columns differ",
                   {},
                   put<&Job::model, &ModelOptions::residual>});
-  rows.push_back({"/model/attention_dropout",
-                  number_rule({.low = 0, .high = 1, .open_high = true}),
-                  value("0"),
-                  readers_of(kinds, "attention_dropout", "`") + ": on the weights of attention",
-                  {},
-                  put<&Job::model, &ModelOptions::attention_dropout>});
+  rows.push_back(
+      {"/model/attention_dropout",
+       number_rule({.low = 0, .high = 1, .open_high = true}),
+       value("0"),
+       readers_of(kinds, "attention_dropout", "`") + ": dropout of the weights of attention",
+       {},
+       put<&Job::model, &ModelOptions::attention_dropout>});
   return rows;
 }
 

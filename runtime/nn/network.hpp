@@ -60,7 +60,7 @@ struct ModelOptions {
   bool edge_weights = false;    ///< neighbors' rows count times the weights of their edges
   float dropout = 0;            ///< on the input of every layer but the first
   float input_dropout = 0;      ///< on the input of the first layer
-  float attention_dropout = 0;  ///< on the weights of attention
+  float attention_dropout = 0;  ///< probability of dropping a weight of attention
   ModelTypes types = {};        ///< empty: one node type of `in_dim` columns and one edge type
   DecoderOptions decoder = {};  ///< of pairs of rows after the last layer; its parameters come last
   /// Rows of parameters "relations" that no layer reads, in the place of a decoder's.

@@ -66,7 +66,8 @@ struct ConvCall {
   std::size_t shared = 0;                  ///< number of the layer's first shared parameter
   std::optional<Rows> edge_features = {};  ///< a row per edge of the block, if `shape.edge` > 0
   std::vector<Rows> prepared = {};         ///< what record_source() made of the source type's rows
-  DropoutMask attention_mask = {};         ///< of weights of attention; inactive: none are dropped
+  DropoutMask attention_mask =
+      {};  ///< mask of the weights of attention; inactive: none are dropped
 };
 
 /// The edge types that end at a node type, of a convolution that records them together.
