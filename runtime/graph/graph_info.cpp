@@ -23,8 +23,11 @@ constexpr std::array<DTypeName, 11> dtypes{{{DType::u8, "u8", 1},
                                             {DType::f64, "f64", 8},
                                             {DType::boolean, "bool", 1}}};
 
+constexpr DTypeName unknown_dtype{DType::u8, "?", 0};
+
 const DTypeName& entry(DType dtype) noexcept {
-  return *std::ranges::find(dtypes, dtype, &DTypeName::dtype);
+  const auto* const found = std::ranges::find(dtypes, dtype, &DTypeName::dtype);
+  return found == dtypes.end() ? unknown_dtype : *found;
 }
 
 }  // namespace

@@ -264,6 +264,13 @@ TEST(CompleteFor, IsReadAsItIsPrinted) {
   EXPECT_FALSE(parse_complete_for("In"));
 }
 
+TEST(DType, AValueOutsideTheTableHasNoName) {
+  EXPECT_EQ(to_string(DType::boolean), "bool");
+  const auto bad = static_cast<DType>(200);
+  EXPECT_EQ(to_string(bad), "?");
+  EXPECT_EQ(size_bytes(bad), 0U);
+}
+
 TEST(GraphInfo, IsReadWithoutTheArrays) {
   const TempDir temp;
   ASSERT_OK_AND_ASSIGN(const auto written,
