@@ -22,6 +22,16 @@ using store_layout::graph_file;
 using store_layout::largest_json;
 using store_layout::partition_file;
 
+/// Those of one part alone: a store of many parts lists so many files that a copy of all of them for
+/// each part would take minutes.
+std::vector<FileInfo> files_of_part(const PartitionInfo& partition, PartId part) {
+  const auto prefix = store_layout::part_prefix(part);
+  std::vector<FileInfo> files;
+  std::ranges::copy_if(partition.files, std::back_inserter(files),
+                       [&](const FileInfo& file) { return file.path.starts_with(prefix); });
+  return files;
+}
+
 }  // namespace
 
 Result<GraphInfo> read_graph_info(const std::filesystem::path& dir) {
@@ -179,7 +189,7 @@ Result<std::shared_ptr<const Part>> PartitionedStore::load(PartId part, PartScop
     return Error(Errc::invalid_argument, fmt::format("{}: expected a part below {}, got {}",
                                                      dir_.string(), partition_.parts, raw(part)));
   }
-  auto listed = partition_.files;
+  auto listed = files_of_part(partition_, part);
   if (partition_.features_later && scope == PartScope::all && !feature_files(part).empty()) {
     TROUPE_ASSIGN_OR_RETURN(const auto added, added_files(part));
     if (added.empty()) {
@@ -203,7 +213,7 @@ Result<std::shared_ptr<const Part>> PartitionedStore::with_ends(const Part& part
                     "are drawn with, found one without\ntry: partition the graph again",
                     dir_.string()));
   }
-  const StoreFiles files(dir_, options_, partition_.files, partition_file);
+  const StoreFiles files(dir_, options_, files_of_part(partition_, part.id), partition_file);
   return with_edge_ends(files, info_, partition_, part, type);
 }
 
@@ -304,7 +314,7 @@ Result<NpyArray> PartitionedStore::load_directory(PartId part, NodeTypeId type) 
   const DirectorySlices slices{nodes.count, partition_.parts};
   const bool narrow = id_width_bytes(nodes.count) == 4;
   const auto path = store_layout::part_prefix(part) + store_layout::nodes_file(nodes, "directory");
-  return StoreFiles(dir_, options_, partition_.files, partition_file)
+  return StoreFiles(dir_, options_, files_of_part(partition_, part), partition_file)
       .load(path, {npy_type(narrow ? DType::u32 : DType::u64),
                    {slices.first(raw(part) + 1) - slices.first(raw(part))}});
 }

@@ -7,6 +7,7 @@
 #include "tests/support/file_text.hpp"
 
 #include <algorithm>
+#include <ctime>
 #include <set>
 #include <tuple>
 
@@ -35,6 +36,21 @@ Result<Loaded> load(const std::filesystem::path& dir, StoreOptions options = {})
     loaded.parts.push_back(std::move(data));
   }
   return loaded;
+}
+
+TEST(PartitionStore, ManyPartsAreLoadedInTimeInProportion) {
+  const TempDir temp;
+  constexpr std::uint32_t many = 800;
+  ASSERT_OK(write_graph_store(random_graph(many, 2 * many, 2).contents, temp / "graph"));
+  ASSERT_OK_AND_ASSIGN(const auto store, GraphStore::open(temp / "graph", {}));
+  ASSERT_OK(partition_store(store, {.parts = many}, temp / "parts"));
+
+  const auto began = std::clock();
+  ASSERT_OK_AND_ASSIGN(const auto loaded, load(temp / "parts"));
+  const auto seconds = static_cast<double>(std::clock() - began) / CLOCKS_PER_SEC;
+
+  EXPECT_EQ(loaded.original_of.size(), many);
+  EXPECT_LT(seconds, 8) << "of a processor";
 }
 
 struct Setting {
