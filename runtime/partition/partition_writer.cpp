@@ -152,10 +152,11 @@ Status copy_names(const GraphStore& graph, const std::filesystem::path& dir, Gra
 
 }  // namespace
 
-Result<PartitionInfo> write_partitioned_store(
-    const GraphStore& graph, const Relabelling& relabelling, const PartitionInfo& partition,
-    const PartitionWriteOptions& options, const std::filesystem::path& out, Executor& executor) {
-  TROUPE_ASSIGN_OR_RETURN(auto staged, StagedDirectory::create(out));
+Result<PartitionInfo> write_partitioned_store(const GraphStore& graph,
+                                              const Relabelling& relabelling,
+                                              const PartitionInfo& partition,
+                                              const PartitionWriteOptions& options,
+                                              StagedDirectory staged, Executor& executor) {
   const auto& dir = staged.path();
   TROUPE_ASSIGN_OR_RETURN(const auto lists, kept_lists(graph, partition.complete_for, dir,
                                                        options.memory_bytes, executor));

@@ -2,6 +2,7 @@
 
 #include "runtime/base/digest.hpp"
 #include "runtime/base/files.hpp"
+#include "runtime/base/staged_directory.hpp"
 #include "runtime/graph/graph_json.hpp"
 #include "runtime/graph/store_layout.hpp"
 #include "runtime/partition/assign_file.hpp"
@@ -10,7 +11,6 @@
 #include "runtime/partition/relabel.hpp"
 
 #include <algorithm>
-#include <system_error>
 #include <utility>
 
 namespace troupe {
@@ -77,16 +77,6 @@ std::vector<std::pair<std::string, std::string>> all_options(const PartitionOpti
   return shown;
 }
 
-/// The innermost folder on the way to `path` that exists.
-std::filesystem::path nearest_folder(const std::filesystem::path& path) {
-  std::error_code ignored;
-  auto folder = std::filesystem::absolute(path, ignored);
-  while (!std::filesystem::is_directory(folder, ignored) && folder.has_relative_path()) {
-    folder = folder.parent_path();
-  }
-  return folder;
-}
-
 void add_text(DigestBuilder& digest, const std::string& text) {
   digest.add_array(std::span<const char>(text));
 }
@@ -134,9 +124,11 @@ Result<std::string> partition_hash(const std::filesystem::path& graph_store,
 
 Result<PartitionInfo> partition_store(const GraphStore& graph, const PartitionOptions& options,
                                       const std::filesystem::path& out, Executor& executor) {
+  // First: cutting may take hours, and all of them would be lost where `out` exists or cannot be made.
+  TROUPE_ASSIGN_OR_RETURN(auto staged, StagedDirectory::create(out));
   auto how = assign_options(options);
   how.view.memory_bytes = options.memory_bytes;
-  how.view.scratch = nearest_folder(out);
+  how.view.scratch = staged.path();
   TROUPE_ASSIGN_OR_RETURN(auto assigned, assign(graph, how, executor));
   PartitionInfo partition;
   partition.method = options.method;
@@ -160,8 +152,8 @@ Result<PartitionInfo> partition_store(const GraphStore& graph, const PartitionOp
   heat.clear();
   begin_stage(options.on_stage, "writing");
   return write_partitioned_store(graph, relabelling, partition,
-                                 {.halo = options.halo, .memory_bytes = options.memory_bytes}, out,
-                                 executor);
+                                 {.halo = options.halo, .memory_bytes = options.memory_bytes},
+                                 std::move(staged), executor);
 }
 
 Result<PartitionInfo> partition_store(const GraphStore& graph, const PartitionOptions& options,

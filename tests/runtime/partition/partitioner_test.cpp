@@ -38,6 +38,27 @@ Result<Loaded> load(const std::filesystem::path& dir, StoreOptions options = {})
   return loaded;
 }
 
+TEST(PartitionStore, AnOutputThatExistsIsRefusedBeforeTheGraphIsCut) {
+  const TempDir temp;
+  ASSERT_OK(write_graph_store(random_graph(20, 60, 2).contents, temp / "graph"));
+  ASSERT_OK_AND_ASSIGN(const auto store, GraphStore::open(temp / "graph", {}));
+  bool cut = false;
+  PartitionOptions options{.method = "mine"};
+  options.own = [&](const GraphStore& graph, std::uint32_t, Executor&) -> Result<Assignment> {
+    cut = true;
+    return Assignment{std::vector<PartId>(graph.info().node_types[0].count)};
+  };
+  std::filesystem::create_directories(temp / "there");
+
+  EXPECT_ERROR(partition_store(store, options, temp / "there"), Errc::failed_precondition,
+               "expected a name that is free");
+  EXPECT_FALSE(cut);
+  options.parts = 21;  // more than nodes
+  EXPECT_ERROR(partition_store(store, options, temp / "out"), Errc::invalid_argument,
+               "1 to 20 parts");
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(temp.path()), {}), 2);
+}
+
 TEST(PartitionStore, ManyPartsAreLoadedInTimeInProportion) {
   const TempDir temp;
   constexpr std::uint32_t many = 800;
