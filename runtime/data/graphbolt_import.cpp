@@ -73,11 +73,8 @@ class GraphboltGraph {
 
   /// A type's name; one that is not stated is of a graph with one type.
   static Result<std::string> type_of(const JsonValue& value, const std::string& otherwise) {
-    if (!value.has("type")) {
-      return otherwise;
-    }
-    TROUPE_ASSIGN_OR_RETURN(const auto type, value.member("type"));
-    return type.is_null() ? otherwise : type.string();
+    TROUPE_ASSIGN_OR_RETURN(const bool given, is_given(value, "type"));
+    return given ? value.string("type") : Result<std::string>(otherwise);
   }
 
   Status read_nodes(const JsonValue& graph) {
@@ -137,14 +134,11 @@ class GraphboltGraph {
 
   Status for_each_feature(const JsonValue& parent,
                           const std::function<Status(const Feature&)>& take) const {
-    if (!parent.has("feature_data")) {
+    TROUPE_ASSIGN_OR_RETURN(const bool given, is_given(parent, "feature_data"));
+    if (!given) {
       return ok_status();
     }
-    TROUPE_ASSIGN_OR_RETURN(const auto list, parent.member("feature_data"));
-    if (list.is_null()) {
-      return ok_status();
-    }
-    TROUPE_ASSIGN_OR_RETURN(const auto arrays, list.array());
+    TROUPE_ASSIGN_OR_RETURN(const auto arrays, parent.array("feature_data"));
     for (const auto& array : arrays) {
       TROUPE_ASSIGN_OR_RETURN(const auto domain, array.string("domain"));
       TROUPE_ASSIGN_OR_RETURN(const auto name, array.string("name"));
@@ -234,8 +228,18 @@ class GraphboltGraph {
     return static_cast<std::size_t>(found - edge_types_.begin());
   }
 
+  /// Whether a key is there with a value: GraphBolt takes null for nothing.
+  static Result<bool> is_given(const JsonValue& parent, const std::string& key) {
+    if (!parent.has(key)) {
+      return false;
+    }
+    TROUPE_ASSIGN_OR_RETURN(const auto value, parent.member(key));
+    return !value.is_null();
+  }
+
   Status read_tasks(const JsonValue& document) {
-    if (!document.has("tasks")) {
+    TROUPE_ASSIGN_OR_RETURN(const bool has_tasks, is_given(document, "tasks"));
+    if (!has_tasks) {
       return ok_status();
     }
     TROUPE_ASSIGN_OR_RETURN(const auto tasks, document.array("tasks"));
@@ -245,7 +249,8 @@ class GraphboltGraph {
         TROUPE_ASSIGN_OR_RETURN(split, tasks[i].string("name"));
       }
       std::optional<std::uint64_t> classes;
-      if (tasks[i].has("num_classes")) {
+      TROUPE_ASSIGN_OR_RETURN(const bool counted, is_given(tasks[i], "num_classes"));
+      if (counted) {
         TROUPE_ASSIGN_OR_RETURN(classes,
                                 tasks[i].integer("num_classes", store_layout::largest_cols));
       }
@@ -259,7 +264,8 @@ class GraphboltGraph {
     constexpr std::array<std::array<const char*, 2>, 3> sets{
         {{"train_set", "train"}, {"validation_set", "val"}, {"test_set", "test"}}};
     for (const auto& [key, role] : sets) {
-      if (!task.has(key)) {
+      TROUPE_ASSIGN_OR_RETURN(const bool given, is_given(task, key));
+      if (!given) {
         continue;
       }
       TROUPE_ASSIGN_OR_RETURN(const auto types, task.array(key));

@@ -70,10 +70,11 @@ class Conversion {
 Result<json> read_yaml_document(const std::filesystem::path& file) {
   TROUPE_ASSIGN_OR_RETURN(const auto text, read_document(file));
   try {
-    return Conversion().convert(YAML::Load(text), 0);
+    auto document = Conversion().convert(YAML::Load(text), 0);
+    return document ? std::move(document) : std::move(document).error().with(file.string());
   } catch (const YAML::Exception& error) {
-    return Error(Errc::invalid_argument,
-                 fmt::format("expected YAML, found something else: {}", error.what()));
+    return Error(Errc::invalid_argument, fmt::format("{}: expected YAML, found something else: {}",
+                                                     file.string(), error.what()));
   }
 }
 

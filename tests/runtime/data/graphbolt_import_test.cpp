@@ -148,6 +148,24 @@ TEST_F(Graphbolt, WrongMetadataIsNamedByItsPlace) {
   EXPECT_ERROR(import(), invalid, "/graph/nodes: expected an array");
 }
 
+TEST_F(Graphbolt, NullIsAsNothing) {
+  replace("num_classes: 5", "num_classes:");
+  replace("    validation_set:\n", "    test_set:\n    validation_set:\n");
+  ASSERT_OK_AND_ASSIGN(const auto graph, store());
+  EXPECT_EQ(graph.info().find_split("")->roles.size(), 2U);
+
+  yaml_ = yaml_.substr(0, yaml_.find("tasks:")) + "tasks:\n";
+  ASSERT_OK_AND_ASSIGN(const auto bare, store());
+  EXPECT_TRUE(bare.info().splits.empty());
+}
+
+TEST_F(Graphbolt, YamlThatCannotBeReadIsNamed) {
+  for (const std::string text : {"graph: [", "graph: 1\ngraph: 2"}) {
+    yaml_ = text;
+    EXPECT_ERROR(import(), Errc::invalid_argument, (in_ / "metadata.yaml").string() + ": ");
+  }
+}
+
 TEST_F(Graphbolt, YamlThatGrowsOrNestsWithoutEndIsRefused) {
   yaml_ = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n";
   for (int i = 1; i < 9; ++i) {
