@@ -143,7 +143,9 @@ Result<PairArray> open_pair_array(const npy_source::Source& source, const std::s
                            : layout == PairLayout::rows              ? "[edges, 2]"
                            : layout == PairLayout::either_rows_first ? "[links, 2] or [2, links]"
                                                                      : "[2, edges] or [edges, 2]";
-    return bad_input(file, fmt::format("expected shape {}, got {}", expected, shape_text(shape)));
+    const bool turned = pairs && (shape[0] == 2 || shape[1] == 2);
+    return bad_input(file, fmt::format("expected shape {}, got {}{}", expected, shape_text(shape),
+                                       turned ? "\ntry: numpy.ascontiguousarray(array.T)" : ""));
   }
   const bool by_row = fits_rows && (!fits_columns || layout == PairLayout::either_rows_first);
   return PairArray{file, std::move(array), by_row};

@@ -293,10 +293,12 @@ class Writing {
     if (found.type == nullptr) {
       return ok_status();
     }
-    return Error(Errc::invalid_argument,
-                 fmt::format("node type {}: expected a number of nodes near that of its {} edges, "
-                             "as it has no features, no labels and no edges that end there, got {}",
-                             found.type->name, found.edges, found.type->count));
+    return Error(
+        Errc::invalid_argument,
+        fmt::format("node type {}: expected a number of nodes near that of its {} edges, "
+                    "as it has no features, no labels and no edges that end there, got {}\n"
+                    "try: --reverse-edges",
+                    found.type->name, found.edges, found.type->count));
   }
 
   void report(std::string_view what, std::uint64_t done, std::uint64_t total,
@@ -319,9 +321,25 @@ class Writing {
   std::vector<std::optional<FeatureConverter>> edge_converters_;
 };
 
-/// Puts the source before the sentence, unless that begins with a path in it.
+/// Puts the source before the sentence, unless that begins with the source or a path in it: a folder
+/// "x" is not the beginning of "x.npy".
 Error from_source(Error error, const std::string& source) {
-  return error.what().starts_with(source) ? std::move(error) : std::move(error).with(source);
+  const auto& what = error.what();
+  const auto next =
+      what.starts_with(source) && what.size() > source.size() ? what[source.size()] : '\0';
+  const bool named = next == ':' || next == '/' || (next != '\0' && source.ends_with('/'));
+  return named ? std::move(error) : std::move(error).with(source);
+}
+
+/// Whether a source that is a folder can be listed: files of one that cannot would seem to be missing.
+Status check_listable(const std::filesystem::path& source) {
+  std::error_code error;
+  if (std::filesystem::is_directory(source, error)) {
+    const std::filesystem::directory_iterator entries(source, error);
+  }
+  return error == std::errc::permission_denied
+             ? Status(file_error(source, "cannot list the directory", error.value()))
+             : ok_status();
 }
 
 }  // namespace
@@ -353,6 +371,7 @@ Status settle_count(Nodes& nodes, const std::string& stated_in) {
 Result<GraphInfo> import_graph(const ImportPaths& paths, const ImportOptions& options,
                                Executor& executor, const std::function<Result<Graph>()>& open) {
   const auto source = paths.source.string();
+  TROUPE_RETURN_IF_ERROR(check_listable(paths.source));
   try {
     TROUPE_ASSIGN_OR_RETURN(auto writer, StoreWriter::create(paths.out, options.writer, executor));
     auto graph = open();

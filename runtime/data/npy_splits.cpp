@@ -11,6 +11,9 @@ namespace {
 
 constexpr std::array<std::string_view, 3> roles{"train", "val", "test"};
 
+/// What helps where the masks of several splits lie in columns, as PyG keeps them.
+constexpr std::string_view turned_masks = "\ntry: numpy.ascontiguousarray(masks.T).astype(bool)";
+
 /// The split that a file names: "" for ROLE_idx.npy, NAME for ROLE_idx_NAME.npy. Nothing for other
 /// files.
 Result<std::optional<std::string>> split_of(const std::string& file, const std::string& prefix) {
@@ -75,8 +78,10 @@ Status read_masks(const Source& source, std::uint64_t nodes, std::string_view ro
   const bool fits = array.type.kind == 'b' && !array.shape.empty() && array.shape.size() <= 2 &&
                     array.shape.back() == nodes;
   if (!fits) {
-    return bad_input(file, fmt::format("expected bool [masks, {0}] or [{0}], got {1} {2}", nodes,
-                                       to_string(array.type), shape_text(array.shape)));
+    const bool turned = array.shape.size() == 2 && array.shape.front() == nodes;
+    return bad_input(file, fmt::format("expected bool [masks, {0}] or [{0}], got {1} {2}{3}", nodes,
+                                       to_string(array.type), shape_text(array.shape),
+                                       turned ? turned_masks : ""));
   }
   const auto values = array.as<std::uint8_t>();
   if (array.shape.size() == 1) {
@@ -105,8 +110,11 @@ Status read_mask(const Source& source, std::uint64_t nodes, std::string_view rol
   const bool fits = (array.type.kind == 'b' || array.type == npy_type(DType::u8)) &&
                     array.shape == std::vector<std::uint64_t>{nodes};
   if (!fits) {
-    return bad_input(file, fmt::format("expected bool or uint8 [{}], got {} {}", nodes,
-                                       to_string(array.type), shape_text(array.shape)));
+    const bool masks = array.shape.size() == 2 && array.shape.front() == nodes;
+    return bad_input(
+        file, fmt::format("expected bool or uint8 [{}], got {} {}{}", nodes, to_string(array.type),
+                          shape_text(array.shape),
+                          masks ? fmt::format("{} as {}_masks.npy", turned_masks, role) : ""));
   }
   const auto values = array.as<std::uint8_t>();
   const auto bad = std::ranges::find_if(values, [](std::uint8_t value) { return value > 1; });

@@ -366,10 +366,12 @@ Result<std::unique_ptr<LabelRows>> labels_of(Table table, std::optional<std::uin
     return std::unique_ptr<LabelRows>(std::make_unique<TableClasses>(std::move(table), count));
   }
   if (!table.matrix()) {
-    return bad_input(table.file(),
-                     fmt::format("expected integers [nodes] or targets [nodes, labels], got {} {}\n"
-                                 "try: integers for classes, or shape [nodes, 1] for targets",
-                                 table.dtype(), table.shape()));
+    return bad_input(
+        table.file(),
+        fmt::format("expected integers [nodes] or targets [nodes, labels], got {} {}\n"
+                    "try: integers for classes, shape [nodes, 1] for targets, or, of --from npy, "
+                    "\"labels\": \"numbers\" in meta.json for numbers to predict",
+                    table.dtype(), table.shape()));
   }
   if (table.cols() == 0 || table.cols() > store_layout::largest_cols) {
     return bad_input(table.file(), fmt::format("expected 1 to {} targets per node, got {}",

@@ -227,6 +227,33 @@ TEST_F(NpyImport, MasksAsPygNamesThemAreTheDefaultSplit) {
   EXPECT_ERROR(import(), Errc::invalid_argument, "test_mask.npy: expected bool or uint8 [4], got");
 }
 
+TEST_F(NpyImport, MasksInColumnsAreRefusedWithTheWayToTurnThem) {
+  remove("train_idx.npy");
+  const std::string advice = "\ntry: numpy.ascontiguousarray(masks.T).astype(bool)";
+  for (const std::string file : {"val_mask.npy", "val_masks.npy"}) {
+    save_npy<std::uint8_t>(in_ / file, {'b', 1}, {4, 3}, std::vector<std::uint8_t>(12, 1));
+    EXPECT_ERROR(import(), Errc::invalid_argument,
+                 "|b1 [4, 3]" + advice + (file == "val_mask.npy" ? " as val_masks.npy" : ""));
+    remove(file);
+  }
+}
+
+TEST_F(NpyImport, ErrorsNameTheFolderWhateverItsName) {
+  for (const std::string folder : {"x", "x.", "edge_index"}) {
+    const auto in = temp_ / folder;
+    std::filesystem::copy(in_, in);
+    save_npy<float>(in / "x.npy", {4, 1}, {0, 1, NAN, 3});
+    const auto before = std::filesystem::current_path();
+    std::filesystem::current_path(temp_.path());
+    const auto imported = import_npy(folder, "out");
+    const auto with_slash = import_npy(folder + "/", "out");
+    std::filesystem::current_path(before);
+    EXPECT_ERROR(imported, Errc::invalid_argument, "x.npy: row 2");
+    EXPECT_TRUE(imported.error().what().starts_with(folder + ": x.npy: "));
+    EXPECT_TRUE(with_slash.error().what().starts_with(folder + "/: x.npy: "));
+  }
+}
+
 TEST_F(NpyImport, MoreMasksThanAStoreHasSplitsAreRefused) {
   remove("train_idx.npy");
   remove("x.npy");
@@ -325,7 +352,8 @@ TEST_F(NpyImport, WrongIdsAreNamedByFileAndRow) {
 TEST_F(NpyImport, WrongShapesAndDtypesAreErrors) {
   const auto invalid = Errc::invalid_argument;
   save_npy<std::int32_t>(in_ / "edge_index.npy", {5, 2}, std::vector<std::int32_t>(10, 0));
-  EXPECT_ERROR(import(), invalid, "edge_index.npy: expected shape [2, edges], got [5, 2]");
+  EXPECT_ERROR(import(), invalid,
+               "edge_index.npy: expected shape [2, edges], got [5, 2]\ntry: numpy.asc");
   save_npy<float>(in_ / "edge_index.npy", {2, 1}, {0, 0});
   EXPECT_ERROR(import(), invalid, "edge_index.npy: expected integers, got dtype <f4");
   write_all(in_ / "edge_index.npy", "no array");
@@ -340,6 +368,7 @@ TEST_F(NpyImport, WrongShapesAndDtypesAreErrors) {
   EXPECT_ERROR(import(), invalid,
                "y.npy: expected integers [nodes] or targets [nodes, labels], got <f4 [4]");
   EXPECT_ERROR(import(), invalid, "try: integers for classes");
+  EXPECT_ERROR(import(), invalid, R"("labels": "numbers" in meta.json for numbers to predict)");
   save_npy<std::int64_t>(in_ / "y.npy", {4, 1}, {0, 5, 1, 0});
   EXPECT_ERROR(import(), invalid, "y.npy: row 1, column 0: expected a target 0 or 1");
   EXPECT_ERROR(import(), invalid, "try: shape [nodes] for classes");
