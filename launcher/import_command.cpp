@@ -85,6 +85,8 @@ ExitCode import_command(const ImportArguments& arguments) {
   ComputePool pool(threads_or_all(arguments.threads));
   std::vector<std::string> left_out;
   request->import.left_out = [&left_out](const std::string& what) { left_out.push_back(what); };
+  std::vector<std::string> notes;
+  request->import.writer.note = [&notes](const std::string& what) { notes.push_back(what); };
   const auto graph = format->make(*request, pool);
   if (!graph) {
     return data_error(graph.error());
@@ -92,6 +94,9 @@ ExitCode import_command(const ImportArguments& arguments) {
   print_graph(*graph);
   if (!left_out.empty()) {
     fmt::print("not taken: {}\n", fmt::join(left_out, ", "));
+  }
+  for (const auto& note : notes) {
+    fmt::print("note: {}\n", note);
   }
   fmt::print("{:.1f} s, store in {}\n", seconds_since(began), arguments.paths.back().string());
   return ExitCode::done;

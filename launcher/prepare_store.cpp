@@ -105,7 +105,9 @@ Result<fs::path> graph_store_path(const Job& job, const Say& say) {
                                error.message()));
     }
     ComputePool pool(threads_or_all(0));
-    const auto made = import_npy(job.dataset.path, path, {}, pool);
+    ImportOptions options;
+    options.writer.note = [&say](const std::string& what) { say("note: " + what); };
+    const auto made = import_npy(job.dataset.path, path, options, pool);
     TROUPE_RETURN_IF_ERROR(made_or_found(made, path, StoreKind::graph));
   }
   return path;

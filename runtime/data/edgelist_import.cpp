@@ -9,6 +9,7 @@
 #include <functional>
 #include <initializer_list>
 #include <new>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -71,6 +72,16 @@ std::string hint_for(const Edgelists& lists, const Edgelist& list) {
                                      : "counts"));
 }
 
+/// The first line of a list whose ends are names.
+struct FirstLine {
+  std::string source;
+  std::string destination;
+  std::uint64_t source_number = 0;
+  std::uint64_t destination_number = 0;
+  std::uint64_t edges = 0;  ///< Of the list so far
+  bool again = false;       ///< Whether one of its names is in another line
+};
+
 class EdgelistImport {
  public:
   EdgelistImport(const Edgelists& lists, const ImportOptions& options, Executor& executor,
@@ -110,7 +121,11 @@ class EdgelistImport {
       }
     }
     report_comments();
-    return writer_.finish();
+    auto info = writer_.finish();
+    if (info) {
+      note_headers();
+    }
+    return info;
   }
 
  private:
@@ -128,8 +143,12 @@ class EdgelistImport {
     };
     parser.take = [&](edge_text::Edges& out) { return take(list, type, out); };
     parser.hint = hint_for(lists_, list);
+    first_.reset();
     for (const auto& file : list.files) {
       TROUPE_RETURN_IF_ERROR(parse_file(file, executor_, parser));
+    }
+    if (first_ && first_->edges > 1 && !first_->again) {
+      headers_.push_back(fmt::format("\"{}\" and \"{}\"", first_->source, first_->destination));
     }
     return ok_status();
   }
@@ -143,9 +162,49 @@ class EdgelistImport {
     }
   }
 
+  /// Looks for the names of a list's first line in its others: those of a header are in none.
+  void look_for_header(const Edgelist& list, const edge_text::Edges& some) {
+    const auto& sources = some.sources;
+    const auto& destinations = some.destinations;
+    if (list.header || sources.names.empty() || destinations.names.empty()) {
+      return;
+    }
+    const bool begins = !first_;
+    if (begins) {
+      first_ = FirstLine{std::string(sources.names[0]),
+                         std::string(destinations.names[0]),
+                         sources.numbers[0],
+                         destinations.numbers[0],
+                         0,
+                         false};
+    }
+    first_->edges += sources.numbers.size();
+    const bool one_type = list.source == list.destination;
+    const auto is_first = [&](std::uint64_t number, bool source) {
+      return number == (source ? first_->source_number : first_->destination_number) ||
+             (one_type && number == (source ? first_->destination_number : first_->source_number));
+    };
+    for (std::size_t i = begins ? 1 : 0; !first_->again && i < sources.numbers.size(); ++i) {
+      first_->again =
+          is_first(sources.numbers[i], true) || is_first(destinations.numbers[i], false);
+    }
+  }
+
+  void note_headers() const {
+    for (const auto& names : headers_) {
+      if (options_.writer.note) {
+        options_.writer.note(
+            fmt::format("{}, the names of the first line, are in no other one\ntry: {} if they are "
+                        "names of columns",
+                        names, option_word(lists_, "header")));
+      }
+    }
+  }
+
   Status take(const Edgelist& list, EdgeTypeId type, edge_text::Edges& some) {
     comments_ += some.comments;
     number_names(list, some);
+    look_for_header(list, some);
     edges_ += some.sources.numbers.size();
     if (options_.writer.progress) {
       options_.writer.progress({"reading edges", edges_, 0, "edges"});
@@ -182,6 +241,8 @@ class EdgelistImport {
   std::uint64_t edges_ = 0;
   std::uint64_t comments_ = 0;
   std::vector<NameDictionary> dictionaries_;  ///< by node type
+  std::optional<FirstLine> first_;            ///< Of the list that is being read
+  std::vector<std::string> headers_;          ///< Names in first lines that may be headers
 };
 
 using Column = std::optional<std::uint32_t>;

@@ -39,6 +39,8 @@ struct StoreWriterOptions {
   std::uint64_t memory_bytes = 4'000'000'000;
   ReportProgress progress{};
   std::optional<EdgeSplit> edge_split{};  ///< Makes links of the edges given
+  /// Gets a sentence about each thing that may be but is probably a mistake, once the store is there.
+  std::function<void(const std::string&)> note{};
 };
 
 /// What is done to the edges of a type as they come. Ids count from 0 in the order given; E is their

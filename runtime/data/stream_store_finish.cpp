@@ -196,6 +196,7 @@ Result<GraphInfo> StoreWriter::State::write_all() {
   TROUPE_RETURN_IF_ERROR(
       write_new_text_file(staged_.path() / store_layout::graph_file, graph_to_json(info_)));
   TROUPE_RETURN_IF_ERROR(staged_.commit(Flush::no));
+  note_empty_classes();
   return std::move(info_);
 }
 

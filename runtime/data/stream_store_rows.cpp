@@ -3,6 +3,7 @@
 #include "runtime/graph/column_stats.hpp"
 #include "runtime/graph/store_layout.hpp"
 
+#include <algorithm>
 #include <fmt/format.h>
 
 namespace troupe {
@@ -102,12 +103,11 @@ Status StoreWriter::State::add_rows(NodeTypeId type, bool classes,
   return write_rows(rows, *rows.labels, bytes);
 }
 
-Status StoreWriter::State::check_labels(NodeTypeId type,
-                                        std::span<const std::int64_t> labels) const {
+Status StoreWriter::State::check_labels(NodeTypeId type, std::span<const std::int64_t> labels) {
   if (raw(type) >= nodes_.size() || !nodes_[raw(type)].labels) {
     return ok_status();  // add_rows says it
   }
-  const auto& rows = nodes_[raw(type)];
+  auto& rows = nodes_[raw(type)];
   const auto end = static_cast<std::int64_t>(rows.info.labels->classes);
   for (std::size_t i = 0; i < labels.size(); ++i) {
     if (labels[i] < -1 || labels[i] >= end) {
@@ -115,8 +115,31 @@ Status StoreWriter::State::check_labels(NodeTypeId type,
                    fmt::format("{}: row {}: expected a label from -1 (none) to {}, got {}",
                                rows.labels->path, rows.labels->rows + i, end - 1, labels[i]));
     }
+    const auto label = static_cast<std::size_t>(labels[i]);
+    if (labels[i] >= 0 && label >= rows.classes_seen.size()) {
+      rows.classes_seen.resize(label + 1);
+      rows.largest_label_at = rows.labels->rows + i;
+    }
+    if (labels[i] >= 0) {
+      rows.classes_seen[label] = true;
+    }
   }
   return ok_status();
+}
+
+/// A single wrong label makes as many classes as it is large, and a model as wide.
+void StoreWriter::State::note_empty_classes() const {
+  for (const auto& nodes : nodes_) {
+    const auto classes = nodes.classes_seen.size();
+    const auto seen = static_cast<std::size_t>(std::ranges::count(nodes.classes_seen, true));
+    const bool implied = nodes.info.labels && nodes.info.labels->classes == classes;
+    if (options_.note && implied && classes > 2 * seen) {
+      options_.note(
+          fmt::format("node type {} has {} classes, as node {} has the label {}, but nodes are of "
+                      "{} of them alone",
+                      nodes.info.name, classes, nodes.largest_label_at, classes - 1, seen));
+    }
+  }
 }
 
 Status StoreWriter::State::close_rows(const NodeRows& rows, RowFile& file) {

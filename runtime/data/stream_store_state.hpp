@@ -29,7 +29,9 @@ struct NodeRows {
   bool counted = false;           ///< its number of nodes was stated
   std::uint64_t least_count = 0;  ///< largest id in an edge + 1
   std::optional<RowFile> features;
-  std::optional<RowFile> labels;  ///< or targets
+  std::optional<RowFile> labels;        ///< or targets
+  std::vector<bool> classes_seen = {};  ///< [largest label so far + 1]
+  std::uint64_t largest_label_at = 0;   ///< First node with that label
   std::vector<RowFile> columns = {};
 };
 
@@ -90,7 +92,8 @@ class StoreWriter::State {
   Status add_edge_column(EdgeTypeId type, std::size_t column, std::span<const std::byte> rows);
   Status add_rows(NodeTypeId type, bool classes, std::span<const std::byte> bytes);
   Status add_features(NodeTypeId type, std::span<const std::byte> bytes);
-  Status check_labels(NodeTypeId type, std::span<const std::int64_t> labels) const;
+  /// Checks labels and notes which classes there are.
+  Status check_labels(NodeTypeId type, std::span<const std::int64_t> labels);
   Status set_seeds(const stream_store::RoleName& name, stream_store::WrittenSeeds&& seeds);
   Status open_links(const stream_store::RoleName& name, const NewLinks& links);
   Status add_links(const stream_store::RoleName& name, const LinkPiece& piece);
@@ -120,6 +123,7 @@ class StoreWriter::State {
   Status settle_counts();
   Status check_columns() const;
   Status check_splits() const;
+  void note_empty_classes() const;
   Status finish_edges(stream_store::WrittenEdges& edges);
   /// An array of rows of edges on its way to disk.
   struct EdgeRowFile {

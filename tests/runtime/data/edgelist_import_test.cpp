@@ -187,6 +187,32 @@ TEST_F(EdgelistImport, TextIdsAreNumberedByFirstAppearanceAndKept) {
   EXPECT_EQ(edges({"from,to\nalice,bob\n", "from,to\ncarl,bob\nbob,d\n"}, options), three);
 }
 
+TEST_F(EdgelistImport, AFirstLineWhoseNamesNoOtherHasIsNoted) {
+  Texts notes;
+  EdgelistOptions options;
+  options.text_ids = true;
+  options.import.writer.note = [&](const std::string& what) { notes.push_back(what); };
+  const auto noted = [&](const std::string& text) {
+    notes.clear();
+    EXPECT_OK(import({text}, options));
+    return notes.size();
+  };
+  EXPECT_EQ(noted("from,to\nalice,bob\nbob,carl\n"), 1U);
+  EXPECT_EQ(notes, (Texts{"\"from\" and \"to\", the names of the first line, are in no other one\n"
+                          "try: --header if they are names of columns"}));
+  EXPECT_EQ(noted("alice,bob\ncarl,alice\n"), 0U);
+  EXPECT_EQ(noted("alice,bob\ncarl,dan\ndan,bob\n"), 0U);
+  EXPECT_EQ(noted("alice,bob\n"), 0U);
+  EXPECT_EQ(noted("# no edges\n"), 0U);
+
+  options.types = {"user", "rates", "item"};
+  EXPECT_EQ(noted("user,item\nalice,heat\nbob,heat\n"), 1U);
+  EXPECT_EQ(noted("alice,heat\nbob,solaris\nheat,alice\n"), 1U);  // a user heat, an item alice
+  EXPECT_EQ(noted("alice,heat\nalice,solaris\n"), 0U);
+  options.header = true;
+  EXPECT_EQ(noted("user,item\nalice,heat\nbob,heat\n"), 0U);
+}
+
 TEST_F(EdgelistImport, NamesThatHoldASeparatorAreRefusedWithTheirLine) {
   EdgelistOptions options;
   options.text_ids = true;

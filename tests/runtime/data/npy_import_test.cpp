@@ -254,6 +254,28 @@ TEST_F(NpyImport, ErrorsNameTheFolderWhateverItsName) {
   }
 }
 
+TEST_F(NpyImport, ALabelFarFromTheOthersIsNoted) {
+  std::vector<std::string> notes;
+  ImportOptions options;
+  options.writer.note = [&](const std::string& what) { notes.push_back(what); };
+  InlineExecutor executor;
+  ASSERT_OK(import_npy(in_, out_, options, executor));
+  EXPECT_EQ(notes, std::vector<std::string>());  // three of three classes
+
+  save_npy<std::int64_t>(in_ / "y.npy", {4}, {0, 1, 1'000'000, -1});
+  std::filesystem::remove_all(out_);
+  ASSERT_OK(import_npy(in_, out_, options, executor));
+  EXPECT_EQ(notes, (std::vector<std::string>{
+                       "node type node has 1000001 classes, as node 2 has the label 1000000, but "
+                       "nodes are of 3 of them alone"}));
+
+  notes.clear();
+  write_all(in_ / "meta.json", R"({"num_classes": 2000000})");
+  std::filesystem::remove_all(out_);
+  ASSERT_OK(import_npy(in_, out_, options, executor));
+  EXPECT_EQ(notes, std::vector<std::string>());
+}
+
 TEST_F(NpyImport, MoreMasksThanAStoreHasSplitsAreRefused) {
   remove("train_idx.npy");
   remove("x.npy");
