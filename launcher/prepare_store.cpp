@@ -4,6 +4,7 @@
 #include "runtime/base/digest.hpp"
 #include "runtime/base/executor.hpp"
 #include "runtime/base/files.hpp"
+#include "runtime/base/staged_directory.hpp"
 #include "runtime/data/npy_import.hpp"
 #include "runtime/data/triple_names.hpp"
 #include "runtime/graph/store_layout.hpp"
@@ -26,6 +27,10 @@ namespace troupe {
 namespace {
 
 namespace fs = std::filesystem;
+
+/// Beginnings of the names of a run's own stores.
+constexpr const char* graph_prefix = "graph-";
+constexpr const char* parts_prefix = "parts-";
 
 /// A digest of names and contents of the files that an import reads.
 Result<std::string> folder_hash(const fs::path& dir) {
@@ -88,7 +93,7 @@ Result<fs::path> place_of_graph(const Job& job) {
     return job.dataset.path;
   }
   TROUPE_ASSIGN_OR_RETURN(const auto hash, folder_hash(job.dataset.path));
-  return store_folder(job) / ("graph-" + hash);
+  return store_folder(job) / (graph_prefix + hash);
 }
 
 /// The same, imported if need be.
@@ -216,7 +221,14 @@ PartitionOptions partition_options(const Job& job, const GraphInfo& graph) {
 Result<fs::path> place_of_parts(const Job& job, const fs::path& graph,
                                 const PartitionOptions& options) {
   TROUPE_ASSIGN_OR_RETURN(const auto hash, partition_hash(graph, options));
-  return store_folder(job) / ("parts-" + hash.substr(0, 16));
+  return store_folder(job) / (parts_prefix + hash.substr(0, 16));
+}
+
+/// Removes what killed runs have left of stores, also of data and options that no run asks for again.
+void remove_unfinished_stores(const Job& job) {
+  for (const auto* begin : {graph_prefix, parts_prefix}) {
+    remove_left_behind(store_folder(job), begin);
+  }
 }
 
 /// Imported and partitioned if need be.
@@ -224,6 +236,7 @@ Result<PartitionedStore> partitioned_store(const Job& job, const Say& say) {
   if (store_kind(job.dataset.path) == StoreKind::partitioned) {
     return open_as_it_is(job, say);
   }
+  remove_unfinished_stores(job);
   TROUPE_ASSIGN_OR_RETURN(const auto graph_path, graph_store_path(job, say));
   const auto of_graph = [&](const Error& why) {
     return graph_path == job.dataset.path ? why : damaged(graph_path, why);

@@ -18,7 +18,9 @@ Result<StagedDirectory> temporary_folder(std::string_view command) {
                     "TMPDIR=/tmp, or another folder that exists",
                     named == nullptr ? "/tmp" : named, error.message()));
   }
-  return StagedDirectory::create(folder / fmt::format("troupe-{}-{}", command, ::getpid()));
+  const auto name = fmt::format("troupe-{}-", command);
+  remove_left_behind(folder, name);  // the next process has another number
+  return StagedDirectory::create(folder / fmt::format("{}{}", name, ::getpid()));
 }
 
 }  // namespace troupe

@@ -8,7 +8,8 @@
 
 namespace troupe {
 
-/// One for `troupe-COMMAND-PID` in the folder that TMPDIR names, /tmp without it.
+/// One for `troupe-COMMAND-PID` in the folder that TMPDIR names, /tmp without it. What killed commands
+/// have left there is removed.
 /// \errors not_found: there is no such folder; those of StagedDirectory::create()
 Result<StagedDirectory> temporary_folder(std::string_view command);
 

@@ -110,16 +110,25 @@ Result<bool> take_turn(const fs::path& parent, const OpenFile& file) {
   return true;
 }
 
-/// Removes temporary directories of `target` that nobody holds.
+/// The final name of a temporary directory; empty: the name is that of something else.
+std::string_view final_name_of(std::string_view name) {
+  constexpr auto drawn = infix.size() + suffix.size();
+  const bool temporary =
+      name.size() > drawn && name.substr(name.size() - drawn, infix.size()) == infix;
+  return temporary ? name.substr(0, name.size() - drawn) : std::string_view();
+}
+
+/// Removes the temporary directories in `folder` that nobody holds.
+/// \param wanted  whether those of a final name are to be removed
 /// \requires nobody makes one at the same time
-void remove_left_behind(const fs::path& target) {
-  const auto begin = target.filename().string() + std::string(infix);
+template <class Wanted>
+void remove_unheld(const fs::path& folder, const Wanted& wanted) {
   std::error_code error;
   std::vector<fs::path> found;
-  for (fs::directory_iterator entry(parent_directory(target), error), end; !error && entry != end;
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end;
        entry.increment(error)) {
     const auto name = entry->path().filename().string();
-    if (name.starts_with(begin) && name.size() == begin.size() + suffix.size()) {
+    if (const auto final_name = final_name_of(name); !final_name.empty() && wanted(final_name)) {
       found.push_back(entry->path());
     }
   }
@@ -165,7 +174,8 @@ Result<StagedDirectory> StagedDirectory::create(const fs::path& final_path) {
   const OpenFile parent(parent_directory(target), O_RDONLY | O_DIRECTORY);
   TROUPE_ASSIGN_OR_RETURN(const bool alone, take_turn(parent_directory(target), parent));
   if (alone) {
-    remove_left_behind(target);
+    remove_unheld(parent_directory(target), [name = target.filename().string()](
+                                                std::string_view other) { return other == name; });
   }
   auto name = fmt::format("{}{}{}", target.string(), infix, suffix);
   if (const int failed = make_registered(name); failed != 0) {
@@ -199,6 +209,14 @@ Status StagedDirectory::commit(Flush flush) {
   path_.clear();
   lock_.close();
   return flush == Flush::yes ? flush_directory(parent_directory(final_path_)) : ok_status();
+}
+
+void remove_left_behind(const fs::path& folder, std::string_view begin) {
+  const OpenFile file(folder, O_RDONLY | O_DIRECTORY);
+  const auto alone = take_turn(folder, file);
+  if (alone && *alone) {
+    remove_unheld(folder, [begin](std::string_view name) { return name.starts_with(begin); });
+  }
 }
 
 void remove_staged_directories() {

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <string_view>
 
 namespace troupe {
 
@@ -42,6 +43,10 @@ class StagedDirectory {
   std::filesystem::path final_path_;
   OpenFile lock_;  ///< of `path_`; while it is held the directory is in use
 };
+
+/// Removes from `folder` what killed processes have left of directories whose final names begin with
+/// `begin`. Directories that a process still holds stay; where the file system has no locks, all do.
+void remove_left_behind(const std::filesystem::path& folder, std::string_view begin);
 
 /// Removes all directories under construction of this process, which must end next: no other can be
 /// made, committed or dropped any more.

@@ -195,6 +195,23 @@ TEST_F(Files, WhatAKilledProcessLeftOfAStagedDirectoryGoesWithTheNext) {
   EXPECT_NE(held.path(), second.path());
 }
 
+TEST_F(Files, WhatKilledProcessesLeftOfDirectoriesOfSeveralNamesIsRemoved) {
+  for (const auto* name : {"graph-1.tmp-a1B2c3", "graph-2.tmp-a1B2c3", "parts-1.tmp-a1B2c3",
+                           "graph-1", "graph-1.tmp-notes"}) {
+    fs::create_directories(dir_ / name / "part-0");
+  }
+  ASSERT_OK_AND_ASSIGN(const auto held, StagedDirectory::create(dir_ / "graph-3"));
+  remove_left_behind(dir_, "graph-");
+  EXPECT_TRUE(fs::exists(held.path()));
+  EXPECT_TRUE(fs::exists(dir_ / "graph-1"));
+  EXPECT_TRUE(fs::exists(dir_ / "graph-1.tmp-notes"));
+  EXPECT_TRUE(fs::exists(dir_ / "parts-1.tmp-a1B2c3"));
+  EXPECT_EQ(entries(), 4U);
+
+  remove_left_behind(dir_ / "missing", "graph-");
+  EXPECT_EQ(entries(), 4U);
+}
+
 TEST_F(Files, ManyThreadsStageTheSameDirectoryAndOneWins) {
   std::atomic<int> won{0};
   std::vector<std::thread> threads;
