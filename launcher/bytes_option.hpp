@@ -10,7 +10,7 @@
 namespace troupe {
 
 /// Bytes from "67108864", "64MB" or "64MiB".
-/// \errors invalid_argument: neither, naming the option
+/// \errors invalid_argument: none of these, or less than 64KB, naming the option
 Result<std::uint64_t> bytes_option(std::string_view option, const std::string& text);
 
 }  // namespace troupe

@@ -328,6 +328,7 @@ std::optional<std::uint64_t> parse_bytes(const Json& value) {
   }
   std::string unit(rest, end);
   unit.erase(0, unit.starts_with(' ') ? 1 : 0);
+  unit = unit == "kB" ? "KB" : unit;  // as SI writes it
   static constexpr const char* letters = "KMGT";
   std::uint64_t factor = 1;
   for (const char* letter = letters; *letter != '\0'; ++letter) {

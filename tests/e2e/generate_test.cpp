@@ -181,7 +181,13 @@ TEST_F(Generate, ArgumentsThatCannotBeAreUsageErrorsByName) {
             std::string::npos)
       << share.err;
 
-  EXPECT_EQ(rmat("graph", "--memory lots").exit_code, 2);
+  const auto lots = rmat("graph", "--memory lots");
+  EXPECT_EQ(lots.exit_code, 2);
+  EXPECT_NE(lots.err.find("one of B, KB, KiB, MB"), std::string::npos) << lots.err;
+  const auto four = rmat("graph", "--memory 4");
+  EXPECT_EQ(four.exit_code, 2);
+  EXPECT_NE(four.err.find("expected at least 64KB, got 4 bytes\ntry: a unit"), std::string::npos)
+      << four.err;
   EXPECT_EQ(rmat("graph", "--labels other").exit_code, 2);
   EXPECT_EQ(rmat("graph", "--npy --feature-dtype u8").exit_code, 2);
   EXPECT_EQ(rmat("graph", "--threads -1").exit_code, 2);

@@ -326,6 +326,7 @@ TEST(ParseJob, TakesByteSizesWithUnits) {
   EXPECT_EQ(window("64MiB"), 67108864U);
   EXPECT_EQ(window("2 GiB"), 2147483648U);
   EXPECT_EQ(window("100KB"), 100000U);
+  EXPECT_EQ(window("100kB"), 100000U);
 }
 
 TEST(ParseJob, RefusesSectionsThatAreNoObjects) {
