@@ -24,8 +24,11 @@ bool is_comment(std::string_view line) {
 BadLine bad_line(std::uint64_t number, std::string_view line, std::string what) {
   constexpr std::size_t most = 60;
   std::string text(line.substr(0, most));
-  std::ranges::replace_if(
-      text, [](char c) { return static_cast<unsigned char>(c) < 32 && c != '\t'; }, '?');
+  // Also of fields in the message: a zero, as UTF-16 has it, would end what is printed.
+  for (auto* shown : {&what, &text}) {
+    std::ranges::replace_if(
+        *shown, [](char c) { return static_cast<unsigned char>(c) < 32 && c != '\t'; }, '?');
+  }
   return {number, std::move(what), text + (line.size() > most ? "..." : "")};
 }
 

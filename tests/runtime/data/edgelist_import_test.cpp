@@ -302,6 +302,13 @@ TEST_F(EdgelistImport, LinesThatDoNotFitAreNamed) {
   EXPECT_FALSE(std::filesystem::exists(out_));
 }
 
+TEST_F(EdgelistImport, ControlCharactersOfALineAreNotPrinted) {
+  using namespace std::string_literals;
+  EXPECT_ERROR(import({"1\0 \0002\0\n"s}), Errc::invalid_argument,
+               "line 1: expected a number from 0 to 4294967295, got \"1?\", in \"1? ?2?\"\ntry: ");
+  EXPECT_ERROR(import({"0 1\r1 2\r"}), Errc::invalid_argument, "got \"1?1\", in");
+}
+
 TEST_F(EdgelistImport, TheLineIsRightInLaterBlocks) {
   std::string text;
   for (int i = 0; i < 1'000'000; ++i) {
