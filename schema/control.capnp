@@ -63,10 +63,10 @@ struct EpochResult {
   # Set by the trainer: echoed from the request.
 
   lossSum @2 :Float64;
-  # Set by the trainer: over the labelled seeds of all ranks. May be infinite or NaN when training diverged.
+  # Set by the trainer: of the losses of all ranks. May be infinite or NaN when training diverged.
 
   lossWeight @3 :UInt64;
-  # Set by the trainer: labelled seeds of all ranks.
+  # Set by the trainer: what `lossSum` is a sum over, of all ranks; `weight` of gradients.capnp.
 
   wallNs @4 :UInt64;
   # Set by the trainer: ns from the request to this answer.

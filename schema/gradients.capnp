@@ -23,11 +23,12 @@ struct GradientChunk {
   # Set by the trainer: its logical rank, 0..W-1. The owner checks it.
 
   weight @3 :UInt64;
-  # Set by the trainer: labelled seeds in its batch. Default 0: no share; segment 0 must be empty.
+  # Set by the trainer: what `lossSum` is a sum over: labelled seeds of its batch, or known targets, terms of links, triples, or
+  # the whole-number weights of the seeds' classes. Default 0: no share; segment 0 must be empty.
   # Of the end of a user program's step: its epoch, from 0, the same of all ranks, with segment 0 empty.
 
   lossSum @4 :Float64;
-  # Set by the trainer: over its labelled seeds.
+  # Set by the trainer: of the losses of its batch.
 
   hasBatch @5 :Bool;
   # Set by the trainer: `batchLow` and `batchHigh` are the digest of its batch. Default false: it has none in this step, or the
@@ -56,7 +57,7 @@ struct GradientSum {
   # Set by the owner: echoed from the request.
 
   weight @1 :UInt64;
-  # Set by the owner: labelled seeds of all ranks together.
+  # Set by the owner: sum of the requests' `weight`.
 
   lossSum @2 :Float64;
   # Set by the owner: over all ranks, added in rank order.

@@ -29,7 +29,7 @@ struct TrainingState {
   # Set by the trainer: of `epoch` so far, over all ranks.
 
   lossWeight @4 :UInt64;
-  # Set by the trainer: labelled seeds of `epoch` so far.
+  # Set by the trainer: of `epoch` so far, over all ranks; `weight` of gradients.capnp.
 
   batchesLow @5 :UInt64;
   batchesHigh @6 :UInt64;
