@@ -45,7 +45,7 @@ void check_hops(const Job& job, bool layers_known, ProblemList& problems) {
     }
   }
   // Otherwise every layer works on all edges.
-  const bool by_hop = job.sample.subgraph == Subgraph::directional;
+  const bool by_hop = job.sample.subgraph == Subgraph::directional && !job.task.walks();
   if (layers_known && by_hop && job.model.layers > 0 && hops != job.model.layers) {
     problems.add({pointer,
                   fmt::format("{} entries, one per layer (/model/layers)", job.model.layers),

@@ -150,6 +150,7 @@ class Reader {
         job_.partition.given_keys.insert(row.pointer.substr(section.size()));
       }
     }
+    take_fanout_from_walks(job_);
     check_between_keys(job_, problems_);
     job_.dataset.path = path_from(place_.base_dir, job_.dataset.path);
     for (auto& [role, files] : job_.dataset.seeds) {

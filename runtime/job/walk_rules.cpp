@@ -173,19 +173,39 @@ void take_fanout_from_walks(nlohmann::json& root) {
       (root.contains("sample") && root["sample"].contains("fanout"))) {
     return;
   }
-  const auto along = kind->value(nlohmann::json::json_pointer("/walk/along"), nlohmann::json());
-  auto fanout = nlohmann::json::object();
-  for (const auto& name : along) {
+  WalkJob walk;
+  for (const auto& name :
+       kind->value(nlohmann::json::json_pointer("/walk/along"), nlohmann::json())) {
     if (name.is_string()) {
-      fanout[name.get<std::string>()] = {1};
+      walk.along.push_back(name.get<std::string>());
     }
   }
-  if (fanout.empty()) {
-    fanout = {1};
-  } else {
-    fanout["*"] = {0};
+  root["sample"]["fanout"] = fanout_of_walks(walk);
+}
+
+nlohmann::json fanout_of_walks(const WalkJob& walk) {
+  const auto list = [](int fanout) { return nlohmann::json::array({fanout}); };
+  if (walk.along.empty()) {
+    return list(1);
   }
-  root["sample"]["fanout"] = std::move(fanout);
+  auto fanout = nlohmann::json::object();
+  fanout["*"] = list(0);
+  for (const auto& name : walk.along) {
+    fanout[name] = list(1);
+  }
+  return fanout;
+}
+
+void take_fanout_from_walks(Job& job) {
+  if (!job.task.walks()) {
+    return;
+  }
+  const auto& along = job.task.walk.along;
+  job.sample.fanout = {along.empty() ? 1 : 0};
+  job.sample.fanout_of.clear();
+  for (const auto& name : along) {
+    job.sample.fanout_of[name] = {1};
+  }
 }
 
 void check_walk_keys(const Job& job, ProblemList& problems) {

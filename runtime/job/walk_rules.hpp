@@ -18,6 +18,12 @@ namespace troupe {
 /// Gives a job of walks the fanout 1 along the types of its steps, where it says none.
 void take_fanout_from_walks(nlohmann::json& root);
 
+/// What a job of walks has as `sample.fanout` where it says none.
+nlohmann::json fanout_of_walks(const WalkJob& walk);
+
+/// Puts that in the place of the fanout that a job of walks says, which nothing reads.
+void take_fanout_from_walks(Job& job);
+
 /// Adds keys that walks do not go with, or keys of walks where there are none.
 void check_walk_keys(const Job& job, ProblemList& problems);
 

@@ -162,6 +162,12 @@ TEST(SamplerRules, WhatWalksDoNotGoWithIsRefused) {
       key_problems(sampled, {"task.walk.length=3"}),
       "/task/walk: expected none with kind \"node\", found some; set task.kind to \"walk\", or "
       "task.positives to \"walks\"\n");
+  const auto own = reading_of(
+      R"(, "task": {"kind": "walk", "walk": {"along": ["buys"]}}, "sample": {"fanout": [9, 9, 9]})",
+      {"model.layers=2"});
+  EXPECT_EQ(to_string(own.problems), "");
+  EXPECT_EQ(own.job.sample.fanout, std::vector<std::int32_t>{0}) << "nothing reads that of the job";
+  EXPECT_EQ(own.job.sample.fanout_of.at("buys"), std::vector<std::int32_t>{1});
   EXPECT_HAS(key_problems(walked, {"sample.choice=labor"}),
              "/sample/choice: expected \"uniform\" or \"weighted\" with task.kind \"walk\"");
   EXPECT_HAS(key_problems(walked, {"sample.subgraph=induced"}), "/sample/subgraph: ");
