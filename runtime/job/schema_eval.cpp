@@ -140,7 +140,8 @@ std::vector<SchemaRow> eval_rows() {
   rows.push_back({"/eval/max_batches",
                   integer_rule(0, 1000000000),
                   value("0"),
-                  "most batches of all ranks per `sampled` evaluation; 0: all",
+                  "most batches of all ranks per evaluation by ranks, that is `sampled`, without "
+                  "layers or of triples; 0: all, as at the end of the run",
                   {},
                   put<&Job::eval, &EvalJob::max_batches>});
   rows.push_back(
