@@ -110,11 +110,25 @@ std::string names_of_types(const GraphInfo& graph, const std::vector<EdgeTypeId>
   return quoted_list(names);
 }
 
+/// Those of links that have no edges.
+std::vector<EdgeTypeId> types_without_edges(const GraphInfo& graph,
+                                            const SplitInfo::LinkRole& links) {
+  auto types = edge_types_of(links);
+  std::erase_if(types, [&](EdgeTypeId type) { return graph.edge_types[raw(type)].count > 0; });
+  return types;
+}
+
+/// All edges of some types are learned, of which each needs some. \param train  null: no links are given
+bool lacks_edges_to_learn(const Job& job, const GraphInfo& graph,
+                          const SplitInfo::LinkRole* train) {
+  return train != nullptr && learns_all_edges(job) && !types_without_edges(graph, *train).empty();
+}
+
 /// \param train  those to train on, of which there are none; null: none are given
 JobProblem without_links(const Job& job, const GraphInfo& graph, const SplitInfo::LinkRole* train) {
-  if (train != nullptr && learns_all_edges(job)) {
+  if (lacks_edges_to_learn(job, graph, train)) {
     return {"/task/edges", "edges to learn",
-            "none of " + names_of_types(graph, edge_types_of(*train)),
+            "none of " + names_of_types(graph, types_without_edges(graph, *train)),
             "name an edge type that has some"};
   }
   return {"/dataset/split", "a split with links to train on",
@@ -128,8 +142,7 @@ void check_degrees(const Job& job, const GraphInfo& graph, ProblemList& problems
   if (links == nullptr) {
     return;
   }
-  auto types = edge_types_of(*links);
-  std::erase_if(types, [&](EdgeTypeId type) { return graph.edge_types[raw(type)].count > 0; });
+  const auto types = types_without_edges(graph, *links);
   if (!types.empty()) {
     problems.add({"/task/negatives/by", "\"uniform\" with links of an edge type without edges",
                   fmt::format("\"degree\", and no edges of {}", names_of_types(graph, types)), ""});
@@ -214,11 +227,6 @@ Status take_edge_ends(SampleOptions& options, const Job& job, const PartitionedS
     return before;
   };
   for (const EdgeTypeId edge_type : edge_types_of(*links)) {
-    const auto& type = store.info().edge_types[raw(edge_type)];
-    if (type.count == 0) {
-      return Error(Errc::failed_precondition,
-                   fmt::format("negatives by degree need edges of \"{}\", found none", type.name));
-    }
     const auto& of_type = ends[raw(edge_type)];
     options.links->edges_before[edge_type] = {sums(of_type.in.edges), sums(of_type.out.edges)};
   }
@@ -243,7 +251,9 @@ void check_links(const Job& job, const GraphInfo& graph, JobTrainer trainer,
     return;
   }
   const auto* train = training_links(job, graph);
-  if (train == nullptr || (train->count == 0 && trainer != JobTrainer::none)) {
+  const bool lacks =
+      train != nullptr && (train->count == 0 || lacks_edges_to_learn(job, graph, train));
+  if (train == nullptr || (lacks && trainer != JobTrainer::none)) {
     problems.add(without_links(job, graph, train));
     return;
   }

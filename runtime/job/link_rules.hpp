@@ -41,7 +41,8 @@ const SplitInfo::LinkRole* training_links(const Job& job, const GraphInfo& graph
 const SplitInfo::LinkRole* links_by_degree(const Job& job, const GraphInfo& graph);
 
 /// Gives a job that draws negatives by degree the numbers of edges in the slices of the store.
-/// \errors failed_precondition: the store has no ends of edges, or the links' type no edges
+/// \requires check_links() found nothing
+/// \errors failed_precondition: the store has no ends of edges
 Status take_edge_ends(SampleOptions& options, const Job& job, const PartitionedStore& store);
 
 /// The part with the ends of edges that the job draws by; itself where it draws by none.

@@ -369,6 +369,13 @@ TEST(CheckAgainstGraph, LinksThatAreEdgesNeedSome) {
   EXPECT_EQ(own_problems(job, info),
             "/task/edges: expected edges to learn, found none of \"buys\"; name an edge type that "
             "has some\n");
+  info = shop();
+  info.edge_types[0].count = 900;
+  info.edge_types[2].count = 0;
+  info.splits[0].links["train"].edge_types = {EdgeTypeId{0}, EdgeTypeId{2}};
+  EXPECT_CONTAINS(own_problems(job, info),
+                  "/task/edges: expected edges to learn, found none of \"goes_with\"");
+  info.splits[0].links["train"].count = 0;
   job.dataset.seeds["train"].ids = "links.npy";
   EXPECT_CONTAINS(own_problems(job, info), "/dataset/split: expected a split with links");
 }
