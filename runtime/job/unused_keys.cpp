@@ -133,8 +133,7 @@ void add_keys_of_task(const Job& job, std::vector<KeyUse>& uses) {
   const auto add = [&](const char* pointer, const char* reader, bool used) {
     uses.push_back({pointer, reader, used});
   };
-  add("/dataset/seeds/times", "sample.time.of split, task.kind link, edge, unsupervised",
-      job.sample.time.of_split || task.links());
+  add("/dataset/seeds/times", "sample.time.of split", job.sample.time.of_split);
   add("/task/reverse", "task.exclude batch", task.exclude);
   add("/task/negatives/tries", "task.negatives.strict", draws && task.negatives.strict);
   for (const char* key : {"per_positive", "by", "strict"}) {
