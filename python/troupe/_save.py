@@ -31,7 +31,7 @@ def save_pyg(data, folder, *, val=None, test=None, drawn_pairs=None):
 
     `troupe import FOLDER STORE` makes a store of the folder; `dataset.path` of a job may also name the folder itself.
 
-    data       x           features, dense or sparse; edge_attr those of edges
+    data       x           features, dense or sparse, [N] or [N, K]; edge_attr those of edges; with more extents they are columns
                y           classes of nodes, integers [N] or [N, 1]; targets of several labels, [N, K] of 0, 1 and NaN; any other
                            floats are numbers to predict
                train_mask, val_mask, test_mask
@@ -49,19 +49,24 @@ def save_pyg(data, folder, *, val=None, test=None, drawn_pairs=None):
 
     Names of types are those of the data; `node` and `edge` of a `Data`. An edge type has the name of its relation, and where
     others have the same SOURCE.RELATION.DESTINATION.
-    Returns the names of attributes without a row per node or edge, which are not written.
-    Raises ValueError: no edges or number of nodes; a name or element type that stores do not have; labels of links with 0 and
-    others than 1, where drawn_pairs does not say what 0 means.
+    Returns the names of attributes that are not written: those without a row per node or edge, and those whose rows are empty, as
+    of shape [N, 0].
+    Raises ValueError: no edges or number of nodes; a name, element type or shape that stores do not have; sparse tensors other than
+    x; labels of links with 0 and others than 1, where drawn_pairs does not say what 0 means.
     """
+    if not hasattr(data, "edge_attrs") and not hasattr(data, "edge_types"):
+        raise TypeError(f"data: expected a Data or HeteroData, found {type(data).__name__}")
     arrays = _Arrays(_OF_PYG)
     graph = _graph_of(data, arrays)
     for role, of_role in {"train": data, "val": val, "test": test}.items():
         for name, (_, _, store) in _types_of(of_role)[1].items() if of_role is not None else ():
             _add_links(arrays, name, role, store, graph["links"], drawn_pairs)
     arrays.write(folder, graph)
+    if not hasattr(data, "node_types"):
+        return arrays.left_out([("", data)])
     nodes, edges = _types_of(data)
     stores = [*nodes.items(), *((name, store) for name, (_, _, store) in edges.items())]
-    return arrays.left_out(stores if hasattr(data, "node_types") else [("", data)])
+    return arrays.left_out([*stores, ("", data.stores[0])])  # and what belongs to no type
 
 
 def save_dgl(graph, folder, *, features="feat", labels="label", weights="weight", times="time"):
@@ -69,7 +74,7 @@ def save_dgl(graph, folder, *, features="feat", labels="label", weights="weight"
 
     ndata      `features` and `labels`, of the shapes of x and y there; train_mask, val_mask, test_mask
     edata      `features`, `weights`, `times`
-               Other tensors become columns of their names, but dgl.NID and dgl.EID.
+               Other tensors become columns of their names, but dgl.NID and dgl.EID. Those whose rows are empty are left out.
     folder     must not exist
 
     Names of types are those of the graph; `node` and `edge` where they have none. An edge type has the name of its relation, and
@@ -134,6 +139,12 @@ def _graph_of(data, arrays):
     nodes, edges = _types_of(data)
     for name in (*nodes, *edges):
         _check_name(name, name)
+    for name, (source, destination, store) in edges.items():
+        if "edge_index" not in store:
+            raise ValueError(f"{name}: expected edge_index, found none; try: the data before ToSparseTensor")
+        for end in (source, destination):
+            if end not in nodes:
+                raise ValueError(f"{end}: expected num_nodes, or a tensor with a row per node, found neither")
     graph = {"node_types": {}, "edge_types": {}, "splits": {}, "links": {}}
     for name, store in nodes.items():
         graph["node_types"][name] = _node_type(arrays, name, store, graph["splits"])
@@ -175,12 +186,18 @@ class _Arrays:
         self._files[name] = numpy.ascontiguousarray(array)
         return name + ".npy"
 
-    def take(self, store, belongs):
-        """The names and values in a store that belong to its nodes or edges."""
+    def take(self, name, store, belongs):
+        """The names and values in a store that belong to its nodes or edges. Rows of nothing, as [N, 0] has, are left out."""
         for key in list(store.keys()):
-            if belongs(key) and key not in self.names.links and not _is_text(store[key]):
-                self._taken.add((id(store), key))
-                yield key, store[key]
+            value = store[key]
+            if not belongs(key) or key in self.names.links or _is_text(value):
+                continue
+            if _is_sparse(value) and key != self.names.features:
+                raise ValueError(f"{name}.{key}: expected a dense tensor, found a sparse one; try: its to_dense()")
+            if 0 in _row_shape(value) and key != "edge_index":
+                continue
+            self._taken.add((id(store), key))
+            yield key, value
 
     def write(self, folder, graph):
         os.makedirs(folder)
@@ -203,12 +220,15 @@ def _node_type(arrays, name, store, splits):
     if store.num_nodes is None:
         raise ValueError(f"{name}: expected num_nodes, or a tensor with a row per node, found neither")
     found = {"count": int(store.num_nodes), "columns": {}}
-    for key, value in arrays.take(store, lambda key: key == arrays.names.features or store.is_node_attr(key)):  # features may be sparse
-        if key == arrays.names.features:
+    names = arrays.names
+    for key, value in arrays.take(name, store, lambda key: key == names.features or store.is_node_attr(key)):  # features may be sparse
+        if key == names.features and len(_row_shape(value)) < 2:
             found["features"] = _features(arrays, name, value)
-        elif key == arrays.names.labels:
+        elif key == names.labels:
+            _check_extents(name, key, value, 1)
             found["labels"] = _labels(arrays, name, value)
         elif key in _ROLES:
+            _check_extents(name, key, value, 1)
             _add_masks(arrays, name, _ROLES[key], _array(value), splits)
         else:
             found["columns"][key] = _column(arrays, name, key, value)
@@ -216,18 +236,16 @@ def _node_type(arrays, name, store, splits):
 
 
 def _edge_type(arrays, name, store):
-    if "edge_index" not in store:
-        raise ValueError(f"{name}: expected edge_index, found none; try: the data before ToSparseTensor")
     found = {"columns": {}}
     names = arrays.names
     values_of = {names.weights: "weights", names.times: "times"}
-    for key, value in arrays.take(store, store.is_edge_attr):
+    for key, value in arrays.take(name, store, store.is_edge_attr):
         if key == "edge_index":
             found["edges"] = arrays.add(_array(value), name, "edges")
-        elif key == names.edge_features:
+        elif key == names.edge_features and len(_row_shape(value)) < 2:
             found["features"] = arrays.add(_floats(value), name, "features")
         elif key in values_of:
-            found[values_of[key]] = arrays.add(_array(value).reshape(-1), name, values_of[key])
+            found[values_of[key]] = arrays.add(_floats(value).reshape(-1), name, values_of[key])
         else:
             found["columns"][key] = _column(arrays, name, key, value)
     return found
@@ -238,6 +256,8 @@ def _add_links(arrays, name, role, store, links, drawn_pairs):
         return
     ends = _array(store["edge_label_index"]).T
     labels = _array(store["edge_label"]) if "edge_label" in store else numpy.ones(len(ends))
+    if labels.shape != ends.shape[:1]:
+        raise ValueError(f"{name}.edge_label of {role}: expected a label for each of {len(ends)} links, found shape {list(labels.shape)}")
     binary = numpy.all((labels == 0) | (labels == 1))
     if drawn_pairs is None and not binary and not numpy.all(labels):
         raise ValueError(
@@ -259,7 +279,31 @@ def _array(value):
 
 
 def _is_text(value):
-    return not hasattr(value, "detach") and _array(value).dtype.kind in "USO"
+    """Text, or lists of several lengths."""
+    if hasattr(value, "detach"):
+        return False
+    try:
+        return _array(value).dtype.kind in "USO"
+    except ValueError:
+        return True
+
+
+def _is_sparse(value):
+    """A tensor with another layout than rows of numbers; torch_sparse has a class of its own."""
+    return hasattr(value, "csr") or str(getattr(value, "layout", "torch.strided")) != "torch.strided"
+
+
+def _row_shape(value):
+    """Shape of what one node or edge has."""
+    if hasattr(value, "csr"):
+        return (value.size(1),)
+    return tuple(numpy.shape(value))[1:]
+
+
+def _check_extents(name, key, value, most):
+    if len(_row_shape(value)) > most:
+        wanted = ", ".join("KLM"[:most])
+        raise ValueError(f"{name}.{key}: expected a tensor of shape [rows, {wanted}] or fewer extents, found {list(numpy.shape(value))}")
 
 
 def _is_bfloat16(value):
@@ -274,7 +318,7 @@ def _features(arrays, name, value):
     """Adds rows. Returns the file of dense ones, or the files of sparse ones."""
     if hasattr(value, "csr"):  # of torch_sparse
         indptr, columns, numbers = value.csr()
-    elif getattr(value, "is_sparse", False) or getattr(value, "is_sparse_csr", False):
+    elif _is_sparse(value):
         rows = value.to_sparse().coalesce()
         places, columns = rows.indices()
         indptr = numpy.zeros(len(value) + 1, numpy.int64)
@@ -311,6 +355,7 @@ def _add_masks(arrays, name, role, masks, splits):
 
 def _column(arrays, name, key, value):
     _check_name(key, f"{name}.{key}")
+    _check_extents(name, key, value, 3)
     if _is_bfloat16(value):
         import torch
 

@@ -224,6 +224,52 @@ class Torch(support.Scratch):
         self.assertIn("2 columns of numbers", saved("numbers", y=torch.rand(4, 2).bfloat16()))
         self.assertIn("features 3 x f32", saved("csr", x=torch.eye(4)[:, :3].to_sparse_csr()))
 
+    def test_rows_of_several_dimensions_are_columns_and_empty_ones_are_left_out(self):
+        edges = torch.tensor([[0, 1, 2, 3], [1, 2, 3, 0]])
+        windows, pairs = torch.rand(4, 2, 3), torch.arange(8).reshape(4, 1, 2)
+        empty = torch.zeros(4, 0)
+        graph = Data(edge_index=edges, x=windows, edge_attr=pairs, known=empty, y=empty, train_mask=torch.ones(4, dtype=torch.bool))
+        self.assertEqual(set(troupe.save_pyg(graph, self.path("windows"))), {"known", "y"})
+        graph = Data(edge_index=edges, x=empty, edge_attr=empty)
+        self.assertEqual(set(troupe.save_pyg(graph, self.path("empty"))), {"x", "edge_attr"})
+        self.assertEqual(run_words(PROGRAM, "import", self.path("empty"), self.path("empty-store")).returncode, 0)
+
+        def take(_, batch):
+            data = batch.to_pyg()
+            self.assertTrue(torch.equal(data.x, windows[data.n_id]))
+            self.assertTrue(torch.equal(data.edge_attr, pairs[data.e_id]))
+
+        columns = {"columns": ["nodes-node/x", "edges-edge/edge_attr"]}
+        sample = {"fanout": [-1], "batch_size": 4, "edge_data": ["ids"]}
+        self.collect({"dataset": {"path": self.path("windows")}, "sample": sample, "features": columns}, take)
+
+    def test_what_a_store_does_not_have_is_refused_by_name(self):
+        edges = torch.tensor([[0, 1, 2, 3], [1, 2, 3, 0]])
+
+        def refused(kind, text, data):
+            with self.assertRaisesRegex(kind, text):
+                troupe.save_pyg(data, self.path("refused"))
+            self.assertFalse(os.path.exists(self.path("refused")))
+
+        def with_(**attributes):
+            return Data(edge_index=edges, num_nodes=4, **attributes)
+
+        refused(ValueError, r"node.y: expected .* found \[4, 2, 2\]", with_(y=torch.zeros(4, 2, 2)))
+        refused(ValueError, r"node.val_mask: expected .* found \[4, 1, 1\]", with_(val_mask=torch.zeros(4, 1, 1)))
+        refused(ValueError, r"node.deep: expected .* found \[4, 1, 2, 1, 2\]", with_(deep=torch.zeros(4, 1, 2, 1, 2)))
+        refused(ValueError, "edge.edge_attr: expected a dense tensor", with_(edge_attr=torch.eye(4).to_sparse()))
+        refused(ValueError, "edge: expected edge_index", Data(adj_t=torch.eye(4).to_sparse_csr(), num_nodes=4))
+        links = {"edge_label_index": edges, "edge_label": torch.ones(3)}
+        refused(ValueError, r"edge_label of train: expected a label for each of 4 links, found shape \[3\]", with_(**links))
+        refused(TypeError, "data: expected a Data or HeteroData, found dict", {"edge_index": edges})
+        graph = HeteroData(name="of no type")
+        graph["a"].num_nodes = 4
+        graph["a", "to", "b"].edge_index = edges
+        graph["a", "to", "b"].edge_weight = torch.ones(4).bfloat16()
+        refused(ValueError, "b: expected num_nodes", graph)
+        graph["b"].num_nodes = 4
+        self.assertEqual(troupe.save_pyg(graph, self.path("global")), ["name"])
+
     def test_a_saved_split_of_links_is_learned_and_scored(self):
         torch.manual_seed(4)
         ids = torch.randint(0, 50, (2, 400))
