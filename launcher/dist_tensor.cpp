@@ -1,6 +1,7 @@
 // The handle of a tensor, or of a column of the store.
 #include "launcher/session_state.hpp"
 #include "runtime/base/files.hpp"
+#include "runtime/base/open_file.hpp"
 #include "runtime/graph/npy.hpp"
 
 #include <algorithm>
@@ -8,6 +9,7 @@
 #include <fmt/format.h>
 #include <fstream>
 #include <numeric>
+#include <sys/file.h>
 
 namespace troupe {
 namespace {
@@ -44,6 +46,27 @@ Status check_new(const std::filesystem::path& file) {
                                           "another name",
                                           file.string())))
                : ok_status();
+}
+
+/// Takes the file that rows are written to until they are all there, for this call alone.
+Result<OpenFile> take_unfinished(const std::filesystem::path& unfinished,
+                                 const std::filesystem::path& file) {
+  OpenFile taken(unfinished, O_WRONLY | O_CREAT, 0666);
+  if (taken.fd() < 0) {
+    return file_error(file, "cannot write", errno);
+  }
+  if (::flock(taken.fd(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+    return Error(Errc::failed_precondition,
+                 fmt::format("{}: expected one export to it, found that another one writes it; "
+                             "try: the call on one rank, or a name for each",
+                             file.string()));
+  }
+  if (auto fresh = check_new(file); !fresh) {  // another export has ended meanwhile
+    std::error_code ignored;
+    std::filesystem::remove(unfinished, ignored);
+    return std::move(fresh).error();
+  }
+  return taken;
 }
 
 }  // namespace
@@ -131,6 +154,7 @@ Status DistTensor::export_npy(const std::filesystem::path& file) const {
   const auto head = npy_header(npy_type(dtype()), shape);
   auto unfinished = file;
   unfinished += ".unfinished";
+  TROUPE_ASSIGN_OR_RETURN(const auto taken, take_unfinished(unfinished, file));
   errno = 0;  // a stream keeps no reason
   std::ofstream out(unfinished, std::ios::binary | std::ios::trunc);
   out.write(head.data(), static_cast<std::streamsize>(head.size()));

@@ -1,5 +1,6 @@
 """Tensors by name, in this process."""
 
+import os
 import unittest
 
 import numpy as np
@@ -83,6 +84,40 @@ class Tensors(support.Scratch):
             np.testing.assert_array_equal(long.read([0, 1]), [2**63 - 1, 5])
 
         self.run_job(train, self.toy)
+
+    def test_values_that_are_no_numbers_are_refused(self):
+        def train(session):
+            for dtype in ("f32", "bf16", "i32"):
+                tensor = session.tensor(dtype, (), rows=2, dtype=dtype)
+                for nothing in (None, "1", [1j, 2]):
+                    with self.assertRaises(TypeError, msg=f"{nothing} of {dtype}"):
+                        tensor.write([0, 1], nothing)
+
+        self.run_job(train, self.toy)
+
+    def test_two_exports_to_one_file_do_not_mix(self):
+        """Of two ranks that write tensors of their own to one file one is refused, and the file is that of the other."""
+        written, refused = [], []
+
+        def train(session):
+            tensors = [session.tensor(name, (64,), rows=20000, init=("normal", 1.0)) for name in "ab"]
+            for turn in range(8):
+                file = self.path(f"one-{turn}.npy")
+                session.barrier()
+                try:
+                    tensors[session.rank].export(file)
+                    written.append((file, tensors[session.rank].read(range(20000))))
+                except troupe.Error as error:
+                    refused.append((error.code, str(error)))
+
+        self.run_job(train, self.toy)
+        self.assertEqual((len(written), len(refused)), (8, 8))
+        for file, rows in written:
+            np.testing.assert_array_equal(np.load(file), rows)
+        for code, text in refused:
+            self.assertEqual(code, "failed_precondition")
+            self.assertRegex(text, "one-[0-7].npy: expected (one export to it, .*one rank|a new file)")
+        self.assertFalse([name for name in os.listdir(self.folder) if "unfinished" in name])
 
     def test_columns_of_the_store_are_read_only(self):
         def train(session):
