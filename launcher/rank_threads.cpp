@@ -101,6 +101,7 @@ struct RankThreads::State {
     threads.clear();
   }
   void end(Rank rank, const Status& result);
+  void note_open_turn(const Session::State& session) const;
   void work(Rank rank);
 };
 
@@ -134,6 +135,16 @@ void RankThreads::State::end(Rank rank, const Status& result) {
   }
 }
 
+/// A turn without end_step() at the return, which all ranks leave alike: end_step() is a call of all of them.
+void RankThreads::State::note_open_turn(const Session::State& session) const {
+  if (session.in_turn && session.rank() == 0 && run->say) {
+    run->say(
+        fmt::format("rank 0: its function returned in step {} of epoch({}), which is not counted: "
+                    "digest and checkpoints are without it; try: end_step() before the return",
+                    session.position.step + 1, session.position.epoch));
+  }
+}
+
 void RankThreads::State::work(Rank rank) {
   {
     const auto& place = places->by_rank.at(rank);
@@ -143,6 +154,9 @@ void RankThreads::State::work(Rank rank) {
     auto result = inside.keep(inside.begin_learned());
     if (result) {
       result = call(fn, session);
+    }
+    if (result) {
+      note_open_turn(inside);
     }
     auto tables = result ? inside.digest_learned() : Result(std::vector<TableDigest>());
     if (!tables) {

@@ -33,6 +33,14 @@ void print(const std::string& line) {
   std::fflush(stdout);
 }
 
+int print_second_run(const char* program) {
+  std::fprintf(stderr,
+               "%s: expected one run in a program of `troupe run`, found a second one in this "
+               "process\ntry: one call of run_ranks, in Python of troupe.run\n",
+               program);
+  return static_cast<int>(ExitCode::usage);
+}
+
 int print_usage(const char* program) {
   std::fprintf(
       stderr, "%s: expected a job in TROUPE_JOB, found none\ntry: troupe run JOB -- %s ARGUMENTS\n",
@@ -74,8 +82,11 @@ class ExitGuard {
   ExitGuard(const ExitGuard&) = delete;
   ExitGuard& operator=(const ExitGuard&) = delete;
 
-  /// As ranks begin, since static objects that were made before are destroyed after end_process().
-  static void arm() { on_exit(end_process, nullptr); }
+  /// As the first ranks begin, since static objects that were made before are destroyed after end_process().
+  static void arm() {
+    static const int registered = on_exit(end_process, nullptr);
+    static_cast<void>(registered);
+  }
   /// \param ranks  whose report is written
   static void set(const std::shared_ptr<RanksEnd>& ranks) {
     const std::lock_guard guard(mutex);
@@ -246,6 +257,7 @@ ExitCode run(const RunArguments& arguments, const std::function<Status(Session&)
 
 int run_ranks(int argc, char** argv, const std::function<Status(Session&)>& fn,
               const RanksOptions& options) {
+  static std::atomic<bool> was_member = false;
   SignalsBefore signals;
   block_stop_signals();
   const ExitGuard guard;
@@ -255,11 +267,13 @@ int run_ranks(int argc, char** argv, const std::function<Status(Session&)>& fn,
   };
   if (const auto member = member_of_environment()) {
     unsetenv(member_variable);
+    was_member = true;
     return signals.after(run_member(*member, guarded, options));
   }
   const auto arguments = run_environment();
+  const char* const program = argc > 0 ? argv[0] : "program";
   if (!arguments) {
-    return print_usage(argc > 0 ? argv[0] : "program");
+    return was_member ? print_second_run(program) : print_usage(program);
   }
   try {
     return signals.after(run(*arguments, guarded, options));

@@ -440,6 +440,40 @@ class Programs(support.Scratch):
 
     # ---- mistakes ----
 
+    def test_a_turn_that_is_open_at_the_return_is_named(self):
+        script = self.script(
+            "def train(session):\n"
+            "    for batch in session.epoch(0):\n"
+            "        if session.global_step == 1:\n"
+            "            return\n"
+            f"troupe.run(train, {CORA!r}, set={{'output': {self.output()!r}}})\n"
+        )
+        for launch in ("simulate", "local"):
+            with self.subTest(launch):
+                ran = run_words(*self.under_troupe(script, first=["--overwrite"], cluster__launch=launch))
+                self.assertEqual(ran.returncode, 0, ran.stdout + ran.stderr)
+                self.assertEqual(ran.stderr.count("returned in step 2 of epoch(0), which is not counted"), 1, ran.stderr)
+                self.assertIn("try: end_step() before the return", ran.stderr)
+
+    def test_a_second_run_under_troupe_is_told(self):
+        script = self.script(
+            "for _ in range(2):\n"
+            f"    troupe.run(lambda session: None, {CORA!r})\n"
+        )  # fmt: skip
+        ran = run_words(*self.under_troupe(script, cluster__launch="local"))
+        self.assertEqual(ran.returncode, 2, ran.stdout + ran.stderr)
+        self.assertIn("expected one run in a program of `troupe run`, found a second one in this process", ran.stderr)
+
+    def test_text_that_is_no_utf8_is_told(self):
+        script = self.script(
+            "def train(session):\n"
+            "    raise ValueError(os.fsdecode(b'caf\\xe9'))\n"
+            f"troupe.run(train, {CORA!r}, set={{'output': {self.output()!r}}})\n"
+        )
+        ran = python(script)
+        self.assertEqual(ran.returncode, 1, ran.stderr)
+        self.assertRegex(ran.stderr, r"troupe: rank \d: ValueError: caf.udce9")
+
     def test_mistakes_are_told(self):
         def expect(text, code, problem, *words):
             ran = python(self.script(text), *words)
