@@ -74,12 +74,19 @@ Result<std::uint32_t> host_rank(const JoinArguments& arguments, std::uint32_t ho
 
 Result<ProcessArguments> process_arguments(const JoinArguments& arguments, const Job& job) {
   const auto layout = make_layout(job);
+  if (job.cluster.launch != "manual") {
+    return Error(
+        Errc::invalid_argument,
+        fmt::format("expected a job with launch \"manual\", whose hosts join its run, found "
+                    "\"{}\"; try: cluster.launch \"manual\" in the job of the run and of "
+                    "every join, or `troupe run` alone",
+                    job.cluster.launch));
+  }
   TROUPE_ASSIGN_OR_RETURN(const auto rank, host_rank(arguments, layout.hosts));
-  if (job.cluster.launch != "manual" || rank >= layout.hosts) {
+  if (rank >= layout.hosts) {
     return Error(Errc::invalid_argument,
-                 fmt::format("expected a job with launch \"manual\" and a host rank 0..{}, found "
-                             "\"{}\" and {}",
-                             layout.hosts - 1, job.cluster.launch, rank));
+                 fmt::format("expected a host rank of 0..{}, one of cluster.hosts, found {}",
+                             layout.hosts - 1, rank));
   }
   auto process = arguments_for(job.cluster);
   process.instance.process = *layout.agent_of(static_cast<HostId>(rank));

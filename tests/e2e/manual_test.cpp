@@ -309,6 +309,22 @@ TEST_F(Manual, ALauncherThatHasStartedAnotherNumberOfProcessesIsRefused) {
   EXPECT_TRUE(joined.find("WORLD_SIZE: expected 2, the job's hosts, found 4")) << joined.text();
 }
 
+TEST_F(Manual, AJobThatNoHostJoinsIsRefusedWithTheWayOut) {
+  director_ = "127.0.0.1:1";  // no run is needed for this
+  const auto token_file = folder() + "/any-token";
+  std::ofstream(token_file) << std::string(64, '0');
+
+  auto& simulated = join({"--set", "cluster.launch=simulate"}, {}, token_file);
+  auto& beyond = join({"--host-rank", "2"}, {}, token_file);
+
+  expect_end(simulated, 2);
+  EXPECT_TRUE(simulated.find("found \"simulate\"; try: cluster.launch \"manual\""))
+      << simulated.text();
+  expect_end(beyond, 2);
+  EXPECT_TRUE(beyond.find("expected a host rank of 0..1, one of cluster.hosts, found 2"))
+      << beyond.text();
+}
+
 TEST_F(Manual, AHostThatOthersCouldNotConnectToIsRefused) {
   director_ = "127.0.0.1:1";  // no run is needed for this
 
