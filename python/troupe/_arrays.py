@@ -32,12 +32,17 @@ def array_of(values):
     return numpy.asarray(values).view(Array) if values.cuda is None else DeviceArray(values)
 
 
-def count_of(what, value, bits=64):
-    """A number for the module, which is whole and not negative."""
+def whole_of(what, value):
+    """A whole number for the module."""
     try:
-        number = operator.index(value)
+        return operator.index(value)
     except TypeError:
         raise TypeError(f"{what}: expected a whole number, got {value!r}") from None
+
+
+def count_of(what, value, bits=64):
+    """A number for the module, which is whole and not negative."""
+    number = whole_of(what, value)
     if not 0 <= number < 1 << bits:
         raise ValueError(f"{what}: expected 0 to {(1 << bits) - 1}, got {number}")
     return number
@@ -46,6 +51,12 @@ def count_of(what, value, bits=64):
 def detached(values):
     """Values of a PyTorch tensor without their history; other values as they are."""
     return values.detach() if hasattr(values, "detach") else values
+
+
+def numbers_of(values):
+    """Numbers that the module only reads, as an array; of PyTorch's bfloat16, which NumPy has not, as float32."""
+    values = detached(values)
+    return numpy.asarray(values.float() if str(getattr(values, "dtype", "")) == "torch.bfloat16" else values)
 
 
 def ids_of(what, values):

@@ -2,7 +2,7 @@
 
 import numpy
 
-from troupe._arrays import Array, array_of, count_of, detached, ids_of
+from troupe._arrays import Array, array_of, count_of, ids_of, numbers_of
 
 
 class Embedding:
@@ -35,7 +35,7 @@ class Embedding:
         if seeds is None and self._session._seeds is None:
             raise ValueError("seeds: expected their number, since this is not a turn of an epoch")
         seeds = self._session._seeds if seeds is None else count_of("seeds", seeds)
-        values = numpy.ascontiguousarray(detached(rows), dtype=numpy.float32)
+        values = numpy.ascontiguousarray(numbers_of(rows), dtype=numpy.float32)
         if not of_sum:
             values = values * numpy.float32(seeds)
         if seeds == 0:  # a rank without a batch in this step

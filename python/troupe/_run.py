@@ -26,17 +26,30 @@ def run(train, job=None, *, set=None, resume=False, overwrite=False, device_batc
     Returns when all ranks have returned. A rank that raises ends the run: its traceback is printed with its rank, calls of
     the other ranks raise Cancelled, and SystemExit is raised with the codes of `troupe --help`: 1 an exception, 2 usage,
     3 data, 4 a peer failed, 130 interrupted. Ranks that do not return within ten seconds of that are ended with the process.
-    Call it on the main thread: SIGINT, SIGTERM and SIGHUP are the run's while it lasts.
+    Call it on the main thread: SIGINT, SIGTERM and SIGHUP are the run's while it lasts. A process has one run at a time.
     """
     if not callable(train):
         raise TypeError(f"expected a function of a session, found {type(train).__name__}")
     if resume and overwrite:
         raise ValueError("resume, overwrite: expected one of them, found both")
+    own = object()
+    if _under_way.setdefault(os.getpid(), own) is not own:  # the environment, and with it the job, is that of the process
+        raise RuntimeError("expected no run under way in this process, found one; try: the call after it, or in another process")
+    try:
+        _run(train, job, set or {}, resume, overwrite, device_batches)
+    finally:
+        del _under_way[os.getpid()]
+
+
+_under_way = {}  # by process, since forked children have none of it
+
+
+def _run(train, job, changes, resume, overwrite, device_batches):
     if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(line_buffering=True)  # what the launcher passes on, and what is printed before an end
     before = dict(os.environ)
     if not any(before.get(name) for name in _GIVEN) and job is not None:
-        os.environ.update(_environment(job, set or {}, resume, overwrite))
+        os.environ.update(_environment(job, changes, resume, overwrite))
     try:
         code = _troupe.run(lambda handle: _rank(train, handle), sys.argv[:1] or ["python3"], bool(device_batches))
     finally:
@@ -123,8 +136,13 @@ def _outcome(train, handle):
         return error.code, str(error)
     except BaseException as error:
         _print_traceback(rank)
-        return "internal", traceback.format_exception_only(type(error), error)[-1].strip()
+        return "internal", _utf8(traceback.format_exception_only(type(error), error)[-1].strip())
     return None
+
+
+def _utf8(text):
+    """Names of files may have bytes that are no text, which Python keeps as surrogates."""
+    return text.encode("utf-8", "backslashreplace").decode()
 
 
 def _print_traceback(rank):

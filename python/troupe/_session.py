@@ -6,7 +6,7 @@ import typing
 import numpy
 
 from troupe import _device, _gradients, _state
-from troupe._arrays import Array, array_of, column_of, count_of, detached, ids_of, int64_of
+from troupe._arrays import Array, array_of, column_of, count_of, detached, ids_of, int64_of, whole_of
 from troupe._batch import Batch
 from troupe._embedding import Embedding
 from troupe._errors import Error
@@ -62,9 +62,10 @@ def _place(names, types, which, what):
         if which not in names:
             raise KeyError(f"{what}: expected one of {', '.join(names)}, got {which!r}")
         return names[which]
-    if not 0 <= which < len(types):
-        raise IndexError(f"{what}: expected 0 to {len(types) - 1}, got {which}")
-    return int(which)
+    place = whole_of(what, which)
+    if not 0 <= place < len(types):
+        raise IndexError(f"{what}: expected 0 to {len(types) - 1}, got {place}")
+    return place
 
 
 class Seeds(typing.NamedTuple):
@@ -145,6 +146,7 @@ class Session:
         self._handle = handle
         self._seeds = None  # how many the batch of this turn has
         self._keeper = None
+        self._has_hooks = False
         self.rank: int = handle.rank
         self.world: int = handle.world  # number of ranks
         self.role: str = handle.role
@@ -250,7 +252,7 @@ class Session:
         neighbors. with_rows: features, original ids and labels as well. times: [nodes] int64, only edges before them.
         """
         view = self._handle.sample_neighbors(
-            ids_of("nodes", nodes), [int(k) for k in fanout], self.graph.node_type(node_type),
+            ids_of("nodes", nodes), [whole_of("fanout", k) for k in fanout], self.graph.node_type(node_type),
             count_of("epoch", epoch, bits=32), count_of("number", number), with_rows,
             None if times is None else int64_of(times),
         )  # fmt: skip
@@ -315,6 +317,8 @@ class Session:
         else:
             of, what = "nodes", self.graph.node_type(node_type)
         shape = [count_of("shape", extent) for extent in (shape if hasattr(shape, "__iter__") else (shape,))]
+        if init is not None and (isinstance(init, str) or len(init) != 2):
+            raise ValueError(f'init: expected ("normal", standard deviation) or ("uniform", bound), got {init!r}')
         kind, size = ("zeros", 1.0) if init is None else init
         return Tensor(self, self._handle.make_tensor(name, of, what, dtype_name(dtype), shape, (kind, float(size))))
 
@@ -374,7 +378,7 @@ class Session:
         return _gradients.all_reduce(self, gradients, seeds, of_sum)
 
     def broadcast(self, parameters):
-        """Gives all ranks rank 0's parameters: a PyTorch module, or NumPy arrays of float32; in place."""
+        """Gives all ranks rank 0's parameters and buffers: a PyTorch module, or NumPy arrays of float32; in place."""
         _gradients.broadcast(self, parameters)
 
     def barrier(self, seconds=60.0):
@@ -386,12 +390,20 @@ class Session:
     # ---- checkpoints ----
 
     def on_save(self, hook):
-        """`hook()` gives this rank's state between two steps as bytes; called inside end_step."""
+        """`hook()` gives this rank's state between two steps as bytes; called inside end_step. Not together with keep()."""
+        self._set_hooks()
         self._handle.on_save(hook)
 
     def on_restore(self, hook):
         """`hook(bytes)` takes what the save hook of the same rank gave; called by the first epoch() of a resumed run."""
+        self._set_hooks()
         self._handle.on_restore(hook)
+
+    def _set_hooks(self):
+        """A hook would take the place of that of keep()."""
+        if self._keeper is not None:
+            raise RuntimeError("on_save, on_restore: expected no keep() before; try: keep() for all, or hooks for all")
+        self._has_hooks = True
 
     def keep(self, **things):
         """Saves and restores things by name instead of hooks of your own: `session.keep(model=model, optimizer=optimizer)`.
@@ -399,9 +411,12 @@ class Session:
         Each is a NumPy array, which is restored in place, or has state_dict() and load_state_dict(), as PyTorch's modules,
         optimizers and schedulers do. To be called before the first epoch(); several calls add up. Raises TypeError for an
         object whose state would not be read back: beside tensors it may have numbers, strings, dicts, lists and tuples.
+        Raises RuntimeError beside hooks of your own.
         """
+        if self._has_hooks:
+            raise RuntimeError("keep: expected no on_save() or on_restore() before; try: keep() for all, or hooks for all")
         if self._keeper is None:
             self._keeper = _state.Keeper()
-            self.on_save(self._keeper.save)
-            self.on_restore(self._keeper.restore)
+            self._handle.on_save(self._keeper.save)
+            self._handle.on_restore(self._keeper.restore)
         self._keeper.add(things)

@@ -4,7 +4,7 @@ import os
 
 import numpy
 
-from troupe._arrays import Array, Bfloat16Words, column_of, detached, ids_of
+from troupe._arrays import Array, Bfloat16Words, column_of, ids_of, numbers_of
 from troupe._errors import Error
 
 _NUMPY = {"f32": "f4", "f64": "f8", "f16": "f2", "bf16": "u2", "i32": "i4", "i64": "i8", "u8": "u1"}
@@ -82,7 +82,7 @@ class Tensor:
         return column_of(*values)
 
     def write(self, rows, values):
-        """Replaces rows. values: [rows, …], or one row for all of them; numbers that the dtype does not have are refused."""
+        """Replaces rows. values: [rows, …], or one row for all of them. Whole numbers that the dtype does not have are refused."""
         self._put(rows, values, False)
 
     def add(self, rows, values):
@@ -93,7 +93,9 @@ class Tensor:
         if self.read_only:
             raise Error("failed_precondition", f'tensor "{self.name}": a column of the store, which is read only')
         ids = _rows_of(rows)
-        array = numpy.asarray(detached(values))
+        array = numbers_of(values)
+        if array.dtype.kind not in ("biufO" if self.dtype in ("i32", "i64", "u8") else "biuf"):
+            raise TypeError(f"values: expected {self.dtype}, found {array.dtype}")
         if self.dtype == "bf16" and not (isinstance(array, Bfloat16Words) or array.dtype == numpy.uint16):
             array = _bfloat16_words(numpy.ascontiguousarray(array, dtype=numpy.float32).view(numpy.uint32))
         wanted = numpy.dtype(_NUMPY.get(self.dtype, "u1"))

@@ -120,6 +120,37 @@ class Calls(support.Scratch):
         with self.assertRaisesRegex(ValueError, "resume, overwrite: expected one of them, found both"):
             self.run_job(print, resume=True, overwrite=True)
 
+    def test_a_second_run_at_the_same_time_is_refused(self):
+        """It would take the job of the first from the environment."""
+        found = []
+
+        def train(session):
+            if session.rank == 0:
+                with self.assertRaisesRegex(RuntimeError, "expected no run under way in this process, found one"):
+                    self.run_job(found.append, output=self.path("nested"))
+            session.barrier()
+            found.append(session.rank)
+
+        self.run_job(train)
+        self.assertEqual(sorted(found), [0, 1])
+        self.assertFalse([name for name in os.environ if name in ("TROUPE_JOB", "TROUPE_SET")])
+        self.run_job(lambda session: found.append(session.rank), overwrite=True)
+        self.assertEqual(len(found), 4)
+
+    def test_hooks_and_keep_do_not_replace_each_other(self):
+        def train(session):
+            if session.rank == 0:
+                session.keep(step=np.zeros(1))
+                for hook in (session.on_save, session.on_restore):
+                    with self.assertRaisesRegex(RuntimeError, "expected no keep.. before"):
+                        hook(lambda *_: b"")
+            else:
+                session.on_save(lambda: b"")
+                with self.assertRaisesRegex(RuntimeError, "keep: expected no on_save.. or on_restore.. before"):
+                    session.keep(step=np.zeros(1))
+
+        self.run_job(train)
+
     def test_another_thread_is_refused(self):
         def train(session):
             problems = []
@@ -307,6 +338,9 @@ class Calls(support.Scratch):
                        node_type="user", epoch=number)
             expect(ValueError, "number: expected", session.sample_neighbors, nodes, [2], node_type="user", number=-1)
             expect(TypeError, "epoch: expected a whole number, got 0.5", session.epoch, 0.5)
+            expect(TypeError, "fanout: expected a whole number, got 2.5", session.sample_neighbors, nodes, [2.5], node_type="user")
+            expect(TypeError, "node type: expected a whole number, got 0.5", session.read_rows, nodes, 0.5)
+            expect(ValueError, "init: expected .* got 'normal'", session.tensor, "t", (), node_type="user", init="normal")
             expect(ValueError, "weight: expected 0 to .*, got -2", session.all_reduce_mean, ones, -2)
             expect(TypeError, "weight: expected a whole number, got 1.5", session.all_reduce_mean, ones, 1.5)
             expect(ValueError, "seeds: expected 0 to .*, got -1", session.all_reduce_gradients, ones, seeds=-1)
