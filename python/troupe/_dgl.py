@@ -3,6 +3,7 @@
 import dgl
 import torch
 
+from troupe._arrays import whole_of
 from troupe._tensors import put, refuse_walks, tensor_of
 
 
@@ -14,9 +15,11 @@ def blocks_of(batch, graph, layers):
             f'to_dgl: expected sample.subgraph "directional", found "{batch.subgraph}", whose layers share all edges; '
             "try: batch.edges_of(…), or to_pyg"
         )
-    if batch.links is not None and batch.links.candidates is not None:
+    if batch.links is not None and batch.links.replaced is not None:  # candidates may be an empty array, of a batch without links
         raise ValueError("to_dgl: expected links with negatives of their own, found triples; try: batch.links")
-    layers = batch.hops if layers is None else layers
+    if batch.hops == 0:
+        raise ValueError("to_dgl: expected a batch with neighbors, found one of 0 hops, which has no blocks; try: batch.links")
+    layers = batch.hops if layers is None else whole_of("layers", layers)
     if not 1 <= layers <= batch.hops:
         raise ValueError(f"to_dgl: expected 1 to {batch.hops} layers, as many as the batch has hops or fewer, found {layers}")
     made = _Blocks(batch, graph)

@@ -119,6 +119,30 @@ class Dgl(support.Scratch):
 
         self.collect(job, take)
 
+    def test_a_rank_without_links_in_the_last_step_has_empty_graphs(self):
+        store = self.path("few-store")
+        job = support.write_links(store)
+        counts = []
+
+        def train(session):
+            for batch in session.epoch(0):
+                _, positive, negative, _ = batch.to_dgl()
+                counts.append((batch.seeds, positive.num_edges(), negative.num_edges()))
+
+        self.run_job(train, job, dataset__path=store, sample__batch_size=1 << 14, train__epochs=1)  # one batch has all
+        self.assertEqual({bool(seeds) for seeds, *_ in counts}, {True, False})
+        for seeds, positive, negative in counts:
+            self.assertEqual((positive, negative > 0), (seeds, seeds > 0))
+
+    def test_a_batch_without_hops_has_no_blocks(self):
+        def take(_, batch):
+            with self.assertRaisesRegex(ValueError, "to_dgl: expected a batch with neighbors, found one of 0 hops"):
+                batch.to_dgl()
+            return True
+
+        job = os.path.join(support.SOURCE, "examples", "deepwalk", "cora.json")
+        self.collect(job, take, sample__batch_size=512)
+
     def test_links_come_with_graphs_of_their_pairs(self):
         store = self.path("links-store")
         job = support.write_links(store)
