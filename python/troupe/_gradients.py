@@ -26,12 +26,14 @@ def broadcast(session, parameters):
         with torch.no_grad():
             tensors = [p.data for p in _parameters(parameters)]
             tensors += list(parameters.buffers()) if hasattr(parameters, "buffers") else []
-            floats = [t for t in tensors if t.is_floating_point()]
-            flat = _flat(torch, floats)
+            vectors = [_exact_floats(torch, tensor) for tensor in tensors]
+            flat = torch.cat([torch.zeros(0), *vectors])
             if session.rank != 0:
                 flat = torch.zeros_like(flat)
             session.all_reduce(flat.numpy())
-            for tensor, values in zip(floats, flat.split([t.numel() for t in floats])):
+            for tensor, values in zip(tensors, flat.split([len(vector) for vector in vectors])):
+                if tensor.dtype != torch.float32:
+                    values = values.to(torch.uint8).view(tensor.dtype)
                 tensor.copy_(values.view_as(tensor))
         return
     flat = _joined(arrays)
@@ -39,6 +41,12 @@ def broadcast(session, parameters):
         flat[:] = 0
     session.all_reduce(flat)
     _put_back(flat, arrays)
+
+
+def _exact_floats(torch, tensor):
+    """What float32 hold without rounding: its numbers, or of other dtypes the bytes."""
+    flat = tensor.detach().cpu().reshape(-1)
+    return flat if tensor.dtype == torch.float32 else flat.view(torch.uint8).float()
 
 
 def _arrays(gradients):
@@ -101,7 +109,12 @@ def _flat(torch, tensors, device="cpu"):
     """All numbers one after the other, on the device if all are there, else in host memory."""
     for tensor in tensors:
         if tensor.dtype != torch.float32:
-            raise TypeError(f"expected float32, found {tensor.dtype}")
+            raise TypeError(
+                f"gradients: expected float32, found {tensor.dtype}\n"
+                "try: parameters of float32, with torch.autocast where other numbers are to be computed with"
+            )
+        if tensor.layout != torch.strided:
+            raise TypeError("gradients: expected dense ones, found a sparse one\ntry: sparse=False, or session.embedding()")
     if not tensors:
         return torch.zeros(0)
     if any(tensor.device != torch.device(device) for tensor in tensors):

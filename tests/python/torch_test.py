@@ -377,6 +377,51 @@ class Torch(support.Scratch):
 
         self.run_job(train)
 
+    def test_buffers_of_every_dtype_are_given_to_all_ranks(self):
+        def make():
+            model = torch.nn.BatchNorm1d(3)
+            model(torch.rand(4, 3))
+            for name, dtype in (("f16", torch.float16), ("bf16", torch.bfloat16), ("f64", torch.float64)):
+                model.register_buffer(name, torch.randn(2, 3).to(dtype))
+            model.register_buffer("kept", torch.rand(7) < 0.5)
+            model.register_buffer("order", torch.randperm(9) * 2**40)
+            model.register_buffer("none", torch.zeros(0, dtype=torch.int64))
+            return model
+
+        def train(session):
+            with troupe.seeded(session.rank):
+                model = make()
+            session.broadcast(model)
+            with troupe.seeded(0):
+                wanted = make().state_dict()
+            for name, found in model.state_dict().items():
+                self.assertTrue(torch.equal(found, wanted[name]), name)
+
+        self.run_job(train)
+
+    def test_gradients_that_cannot_be_added_are_refused_with_the_way_out(self):
+        def train(session):
+            sparse = torch.nn.Embedding(5, 2, sparse=True)
+            sparse(torch.tensor([1, 3])).sum().backward()
+            brain = torch.nn.Linear(2, 2).bfloat16()
+            for model, text in ((sparse, "dense ones, found a sparse one\ntry: sparse=False"), (brain, "bfloat16\ntry: .*autocast")):
+                with self.assertRaisesRegex(TypeError, text):
+                    session.all_reduce_gradients(model, seeds=1)
+
+        self.run_job(train)
+
+    def test_rows_of_bfloat16_are_written(self):
+        def train(session):
+            rows = torch.randn(4, 3).bfloat16()
+            for dtype in ("f32", "bf16"):
+                tensor = session.tensor(dtype, (3,), rows=8, dtype=dtype)
+                mine = range(4 * session.rank, 4 * session.rank + 4)
+                tensor.write(mine, rows)
+                found = torch.from_numpy(np.array(tensor.read(mine)).view(np.int16 if dtype == "bf16" else np.float32))
+                self.assertTrue(torch.equal(found.view(torch.bfloat16) if dtype == "bf16" else found.bfloat16(), rows))
+
+        self.run_job(train)
+
     def test_gradients_are_named_by_their_parameters(self):
         def train(session):
             def refused(kind, text, gradients):
