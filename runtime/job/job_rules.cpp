@@ -175,6 +175,17 @@ void check_roles(const GraphInfo& graph, const SplitInfo& split, NodeTypeId seed
   }
 }
 
+/// What to do about data without any split.
+const char* way_to_split(const Job& job) {
+  if (job.task.knowledge()) {
+    return "import triples with --from triples --relations one, which makes it; `troupe predict` "
+           "needs it too, for the number of relations";
+  }
+  return job.task.links()
+             ? "import the data with links, or with --edge-split; `troupe predict` needs none"
+             : "import the data with ids of seeds; `troupe predict` needs none";
+}
+
 JobProblem missing_split(const Job& job, const GraphInfo& graph) {
   std::vector<std::string> names;
   std::string list;
@@ -184,8 +195,7 @@ JobProblem missing_split(const Job& job, const GraphInfo& graph) {
   }
   const Nearest best = nearest(job.dataset.split, names);
   if (names.empty()) {
-    return {"/dataset/split", "data with a split", "none",
-            "import the data with ids of seeds; `troupe predict` needs none"};
+    return {"/dataset/split", "data with a split", "none", way_to_split(job)};
   }
   return {"/dataset/split", list, quoted(job.dataset.split),
           best.close ? fmt::format("did you mean \"{}\"?", best.word) : ""};

@@ -47,6 +47,17 @@ TEST(CheckAgainstGraph, RefusesUnknownAndEmptySplits) {
   EXPECT_EQ(problems({}, info),
             "/dataset/split: expected data with a split, found none; import the data with ids of "
             "seeds; `troupe predict` needs none\n");
+  job = {};
+  job.task.kind = "link";
+  EXPECT_NE(
+      problems(job, info).find("found none; import the data with links, or with --edge-split"),
+      std::string::npos);
+  job.task.kind = "knowledge";
+  for (const auto trainer : {JobTrainer::built_in, JobTrainer::none}) {
+    const auto text = to_string(check_against_graph(job, info, trainer));
+    EXPECT_NE(text.find("found none; import triples with --from triples"), std::string::npos)
+        << text;
+  }
 }
 
 TEST(CheckAgainstGraph, RefusesMorePartsThanNodes) {
