@@ -2,6 +2,7 @@
 
 import numpy
 
+from troupe import _seeded
 from troupe._arrays import Array, array_of, count_of, ids_of, numbers_of
 
 
@@ -23,6 +24,7 @@ class Embedding:
 
     def rows(self, nodes) -> Array:
         """[nodes, dim] float32 after all steps that are over (global ids; duplicates allowed), in a turn or outside of one."""
+        _seeded.check_collective()
         return array_of(self._session._handle.learned_rows(self.node_type, ids_of("nodes", nodes)))
 
     def gradient(self, nodes, rows, *, seeds=None, of_sum=False):

@@ -4,7 +4,7 @@ import os
 import sys
 import traceback
 
-from troupe import _troupe
+from troupe import _seeded, _troupe
 from troupe._errors import Cancelled, Error
 from troupe._session import Session
 
@@ -125,7 +125,8 @@ def _outcome(train, handle):
     """Calls the rank's function. Returns what _rank does."""
     rank = handle.rank
     try:
-        train(Session(handle))
+        with _seeded.rank():
+            train(Session(handle))
     except SystemExit as end:
         return None if end.code in (None, 0) else ("internal", f"exit({end.code!r})")
     except Cancelled as error:

@@ -5,6 +5,36 @@ import sys
 import threading
 
 _lock = threading.RLock()
+_here = threading.local()  # `depth`: with blocks that this thread is in
+_ranks = set()  # threads of this process whose rank's function has not returned
+
+
+@contextlib.contextmanager
+def rank():
+    """Around a rank's function."""
+    _ranks.add(threading.get_ident())
+    try:
+        yield
+    finally:
+        _ranks.discard(threading.get_ident())
+
+
+def check_collective():
+    """Raises RuntimeError in seeded(), where others of this process wait: a call of all ranks would not end."""
+    if getattr(_here, "depth", 0) and len(_ranks) > 1:
+        raise RuntimeError(
+            "expected no call that waits for other ranks inside seeded(), which other ranks of this process wait for\n"
+            "try: the call after the with block"
+        )
+
+
+@contextlib.contextmanager
+def _counted():
+    _here.depth = getattr(_here, "depth", 0) + 1
+    try:
+        yield
+    finally:
+        _here.depth -= 1
 
 
 @contextlib.contextmanager
@@ -13,14 +43,14 @@ def seeded(*numbers):
 
     Ranks that are simulated are threads of one process and share these generators. Inside `with troupe.seeded(session.seed,
     session.rank, session.global_step):` the others wait, so that initial weights and dropout have the same bits in every
-    launch mode and after a resume. No collective call (`all_reduce…`, `end_step`, the next batch) inside: it would wait for
-    ranks that wait.
+    launch mode and after a resume. No collective call (`all_reduce…`, `end_step`, the next batch) inside: it raises
+    RuntimeError, as it would wait for ranks that wait.
     """
     import numpy
 
     seed = numpy.random.SeedSequence([int(number) for number in numbers]).generate_state(2)
     torch = sys.modules.get("torch")
-    with _lock:
+    with _lock, _counted():
         before = numpy.random.get_state()
         before_torch = torch.random.get_rng_state() if torch else None
         cuda = torch.cuda if torch and torch.cuda.is_initialized() else None

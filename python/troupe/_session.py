@@ -5,7 +5,7 @@ import typing
 
 import numpy
 
-from troupe import _device, _gradients, _state
+from troupe import _device, _gradients, _seeded, _state
 from troupe._arrays import Array, array_of, column_of, count_of, detached, ids_of, int64_of, whole_of
 from troupe._batch import Batch
 from troupe._embedding import Embedding
@@ -147,6 +147,7 @@ class Session:
         self._seeds = None  # how many the batch of this turn has
         self._keeper = None
         self._has_hooks = False
+        self._deleted = {}  # by name: how many tensors were deleted
         self.rank: int = handle.rank
         self.world: int = handle.world  # number of ranks
         self.role: str = handle.role
@@ -218,12 +219,14 @@ class Session:
         A rank that has none in the last step gets one without seeds. In a resumed run, turns that were made before are left
         out. The first call hands the saved state to the restore hook. A call ends the epoch before: its iterator raises then.
         """
+        _seeded.check_collective()
         return self._turns(self._handle.epoch(count_of("epoch", number, bits=32)))
 
     def _turns(self, turns):
         for view in turns:
             self._seeds = view.seeds
             yield Batch(view, self.graph)
+            _seeded.check_collective()
         self._seeds = None
 
     def end_step(self):
@@ -231,6 +234,7 @@ class Session:
 
         Raises Cancelled after Ctrl-C, with the state in a checkpoint.
         """
+        _seeded.check_collective()
         self._handle.end_step()
 
     @property
@@ -320,6 +324,7 @@ class Session:
         if init is not None and (isinstance(init, str) or len(init) != 2):
             raise ValueError(f'init: expected ("normal", standard deviation) or ("uniform", bound), got {init!r}')
         kind, size = ("zeros", 1.0) if init is None else init
+        _seeded.check_collective()
         return Tensor(self, self._handle.make_tensor(name, of, what, dtype_name(dtype), shape, (kind, float(size))))
 
     def _tensor(self, name, node_type):
@@ -337,7 +342,9 @@ class Session:
 
     def delete_tensor(self, name):
         """Deletes a tensor; by all ranks together."""
+        _seeded.check_collective()
         self._handle.delete_tensor(name)
+        self._deleted[name] = self._deleted.get(name, 0) + 1
 
     # ---- all ranks together ----
 
@@ -348,6 +355,7 @@ class Session:
                 PyTorch, CuPy, …), which stays there
         """
         there = _device.vector_of(values)
+        _seeded.check_collective()
         if there is None:
             self._handle.all_reduce(_host_vector(values))
         else:
@@ -357,6 +365,7 @@ class Session:
         """As all_reduce, divided by the sum of the ranks' weights, which is returned. Rank with weight 0: adds nothing."""
         there = _device.vector_of(values)
         weight = count_of("weight", weight)
+        _seeded.check_collective()
         if there is None:
             return self._handle.all_reduce_mean(_host_vector(values), weight)
         return self._handle.all_reduce_mean_there(*there, weight)
@@ -385,6 +394,7 @@ class Session:
         """Waits for all ranks. Raises Error (deadline_exceeded) with those that are missing; it may be called again then."""
         if not 0 <= seconds < math.inf:
             raise ValueError(f"seconds: expected a finite number from 0 on, got {seconds}")
+        _seeded.check_collective()
         self._handle.barrier(seconds)
 
     # ---- checkpoints ----

@@ -63,6 +63,7 @@ class Tensor:
         self.shape: tuple = tuple(facts["shape"])  # of a row
         self.read_only: bool = column_of_type is not None
         self._rows = facts["rows"]
+        self._deleted_before = session._deleted.get(self.name, 0)
 
     def __len__(self):
         return self._rows
@@ -70,8 +71,14 @@ class Tensor:
     def __repr__(self):
         return f"Tensor({self.name!r}, rows={self._rows}, shape={self.shape}, dtype={self.dtype!r})"
 
+    def _check_made(self):
+        """The module finds tensors by name, which another one may have by now."""
+        if not self.read_only and self._deleted_before != self._session._deleted.get(self.name, 0):
+            raise Error("not_found", f'tensor "{self.name}": was deleted')
+
     def read(self, rows) -> Array:
         """[rows, …] in their order; duplicates allowed. bf16 as words of uint16."""
+        self._check_made()
         ids, handle = _rows_of(rows), self._session._handle
         if self.read_only and self._of_edges:
             _, *values = handle.read_edge_column(self.name, ids, self._type)
@@ -92,6 +99,7 @@ class Tensor:
     def _put(self, rows, values, add):
         if self.read_only:
             raise Error("failed_precondition", f'tensor "{self.name}": a column of the store, which is read only')
+        self._check_made()
         ids = _rows_of(rows)
         array = numbers_of(values)
         if array.dtype.kind not in ("biufO" if self.dtype in ("i32", "i64", "u8") else "biuf"):
@@ -111,6 +119,7 @@ class Tensor:
 
         To be called by one rank, while nobody writes.
         """
+        self._check_made()
         if self.read_only:
             self._session._handle.export_column(self.name, self._type, self._of_edges, os.fspath(file))
         else:

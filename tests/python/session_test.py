@@ -438,6 +438,32 @@ class Calls(support.Scratch):
 
         self.run_job(train, self.toy)
 
+    def test_calls_of_all_ranks_inside_seeded_are_refused(self):
+        """They would wait for ranks that wait for the generators."""
+
+        def train(session):
+            turns = session.epoch(0)
+            next(turns)
+            calls = (
+                session.end_step, session.barrier, lambda: session.epoch(1), lambda: session.all_reduce(np.zeros(1, np.float32)),
+                lambda: session.all_reduce_gradients(np.zeros(1, np.float32)), lambda: session.broadcast(np.zeros(1, np.float32)),
+                lambda: session.tensor("t", (), rows=1), lambda: session.delete_tensor("t"),
+            )  # fmt: skip
+            for call in calls:
+                with troupe.seeded(1), troupe.seeded(2), self.assertRaisesRegex(RuntimeError, "inside seeded"):
+                    call()
+            with troupe.seeded(1), self.assertRaisesRegex(RuntimeError, "inside seeded"):
+                next(turns)
+            session.barrier()
+
+        self.run_job(train)
+
+        def alone(session):
+            with troupe.seeded(1):
+                session.barrier()
+
+        self.run_job(alone, overwrite=True, cluster__hosts=1)
+
     def test_seeded_gives_the_same_numbers_beside_other_threads(self):
         before = np.random.get_state()[1].tolist()
         found = []

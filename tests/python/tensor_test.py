@@ -85,6 +85,19 @@ class Tensors(support.Scratch):
 
         self.run_job(train, self.toy)
 
+    def test_a_deleted_tensor_is_not_taken_for_another_of_its_name(self):
+        def train(session):
+            first = session.tensor("t", (), rows=3)
+            session.delete_tensor("t")
+            second = session.tensor("t", (), rows=3)
+            for call in (lambda: first.read([0]), lambda: first.write([0], 1), lambda: first.export(self.path("deleted.npy"))):
+                with self.assertRaisesRegex(troupe.Error, 'tensor "t": was deleted') as refused:
+                    call()
+                self.assertEqual(refused.exception.code, "not_found")
+            self.assertEqual(second.read([0]), [0])
+
+        self.run_job(train, self.toy)
+
     def test_values_that_are_no_numbers_are_refused(self):
         def train(session):
             for dtype in ("f32", "bf16", "i32"):
@@ -191,7 +204,7 @@ class Tensors(support.Scratch):
             expect(ValueError, "both ends", tensor.read, slice(None, 3))
             expect(TypeError, "whole numbers", tensor.read, [0.5])
             session.delete_tensor("t")
-            expect(troupe.Error, "none was made", tensor.read, [0])
+            expect(troupe.Error, "was deleted", tensor.read, [0])
             expect(troupe.Error, "column", session.tensor, "none", node_type="user")
 
         self.run_job(train, self.toy)
