@@ -19,6 +19,8 @@ class Array(numpy.ndarray):
     def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
         if copy:
             return _troupe.dlpack(numpy.array(self))
+        if any(stride < 0 or stride % self.itemsize for stride in self.strides):  # PyTorch aborts the process at the former
+            raise BufferError(f"expected strides of whole elements that are not negative, found {self.strides}; try: its copy()")
         return _troupe.dlpack(self)
 
     def __dlpack_device__(self):

@@ -173,6 +173,19 @@ class Batches(support.Scratch):
         for shared, copy in kept.values():
             np.testing.assert_array_equal(shared, copy)
 
+    def test_strides_that_dlpack_does_not_have_are_refused(self):
+        """PyTorch 2.1 ends the process at negative ones; parts of elements would be left out."""
+
+        def take(_, batch):
+            odd = np.ndarray((4,), "f4", np.arange(40, dtype="u1").tobytes(), 1, (5,)).view(troupe.Array)
+            for array in (batch.original_ids[::-1], batch.features[:, ::-2], odd):
+                with self.assertRaisesRegex(BufferError, "expected strides .* try: its copy"):
+                    array.__dlpack__()
+                np.testing.assert_array_equal(np.from_dlpack(array.copy()), array)
+            self.assertEqual(np.from_dlpack(batch.features[::3, 1::2]).shape, batch.features[::3, 1::2].shape)
+
+        self.collect(CORA, take)
+
     def test_memory_of_dropped_batches_returns(self):
         """Kept arrays keep their batch; dropped ones do not."""
 
