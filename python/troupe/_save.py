@@ -112,7 +112,7 @@ def _named(name):
 
 
 def _ends(graph, key):
-    return numpy.stack([_array(of_end) for of_end in graph.edges(etype=key, order="eid")])
+    return numpy.stack([_array(of_end) for of_end in graph.formats("coo").edges(etype=key, order="eid")])
 
 
 class _DglStore(dict):

@@ -214,6 +214,20 @@ class Dgl(support.Scratch):
         with self.assertRaises(FileExistsError):
             troupe.save_dgl(graph, folder)
 
+    def test_a_graph_of_any_format_is_saved_in_the_order_of_its_edges(self):
+        ends = torch.tensor([[0, 3, 2, 1], [3, 2, 1, 0]])
+        for kind in ("coo", "csc", "csr"):
+            troupe.save_dgl(dgl.graph(tuple(ends), num_nodes=4).formats(kind), self.path(kind))
+            np.testing.assert_array_equal(np.load(self.path(kind + "/edge_edges.npy")), ends)
+
+    def test_rows_of_several_dimensions_are_columns_and_empty_ones_are_left_out(self):
+        graph = dgl.graph(([0, 1], [1, 0]))
+        graph.ndata["feat"], graph.ndata["none"], graph.edata["feat"] = torch.rand(2, 2, 3), torch.rand(2, 0), torch.rand(2, 0)
+        troupe.save_dgl(graph, self.path("windows"))
+        done = run_words(PROGRAM, "import", self.path("windows"), self.path("windows-store"))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("nodes node: 2, columns feat f32 [2, 3]\n", done.stdout)
+
     def test_a_saved_graph_of_one_type(self):
         graph = dgl.graph((torch.tensor([0, 1, 2, 3]), torch.tensor([1, 2, 3, 0])))
         graph.ndata["feat"], graph.ndata["label"] = torch.eye(4)[:, :3], torch.tensor([0, 2, 1, 0])
