@@ -32,7 +32,8 @@ class Links(typing.NamedTuple):
     labels: typing.Optional[Array]  # [positives] float32
     times: typing.Optional[Array]  # [positives] int64
     # Of triples, whose relations are `labels`, in the place of negatives: places of nodes that all triples of a chunk are
-    # compared with, [chunks * candidates of each] int32 (Session.triples), in the place of their "tail" or "head". Without links: empty, None.
+    # compared with, [chunks * candidates of each] int32 (Session.triples), in the place of their "tail" or "head". Without links: empty,
+    # and None.
     candidates: typing.Optional[Array] = None
     replaced: typing.Optional[str] = None
 

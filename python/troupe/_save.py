@@ -221,7 +221,8 @@ def _node_type(arrays, name, store, splits):
         raise ValueError(f"{name}: expected num_nodes, or a tensor with a row per node, found neither")
     found = {"count": int(store.num_nodes), "columns": {}}
     names = arrays.names
-    for key, value in arrays.take(name, store, lambda key: key == names.features or store.is_node_attr(key)):  # features may be sparse
+    # PyG does not count sparse features as those of nodes.
+    for key, value in arrays.take(name, store, lambda key: key == names.features or store.is_node_attr(key)):
         if key == names.features and len(_row_shape(value)) < 2:
             found["features"] = _features(arrays, name, value)
         elif key == names.labels:
@@ -257,7 +258,9 @@ def _add_links(arrays, name, role, store, links, drawn_pairs):
     ends = _array(store["edge_label_index"]).T
     labels = _array(store["edge_label"]) if "edge_label" in store else numpy.ones(len(ends))
     if labels.shape != ends.shape[:1]:
-        raise ValueError(f"{name}.edge_label of {role}: expected a label for each of {len(ends)} links, found shape {list(labels.shape)}")
+        raise ValueError(
+            f"{name}.edge_label of {role}: expected a label for each of {len(ends)} links, found shape {list(labels.shape)}"
+        )
     binary = numpy.all((labels == 0) | (labels == 1))
     if drawn_pairs is None and not binary and not numpy.all(labels):
         raise ValueError(
@@ -303,7 +306,8 @@ def _row_shape(value):
 def _check_extents(name, key, value, most):
     if len(_row_shape(value)) > most:
         wanted = ", ".join("KLM"[:most])
-        raise ValueError(f"{name}.{key}: expected a tensor of shape [rows, {wanted}] or fewer extents, found {list(numpy.shape(value))}")
+        found = list(numpy.shape(value))
+        raise ValueError(f"{name}.{key}: expected a tensor of shape [rows, {wanted}] or fewer extents, found {found}")
 
 
 def _is_bfloat16(value):

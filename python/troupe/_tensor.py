@@ -89,7 +89,7 @@ class Tensor:
         return column_of(*values)
 
     def write(self, rows, values):
-        """Replaces rows. values: [rows, …], or one row for all of them. Whole numbers that the dtype does not have are refused."""
+        """Replaces rows. values: [rows, …], or one row for all of them. Whole numbers outside of the dtype are refused."""
         self._put(rows, values, False)
 
     def add(self, rows, values):
