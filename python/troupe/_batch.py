@@ -6,7 +6,7 @@ A *place* is the position of a node among those of its type in the batch.
 import functools
 import typing
 
-from troupe._arrays import Array, array_of, column_of
+from troupe._arrays import Array, array_of, column_of, count_of
 
 
 class Block(typing.NamedTuple):
@@ -53,7 +53,7 @@ class Walks:
 
     def pairs(self, window):
         """Pairs of nodes at most `window` steps apart: centers, contexts, int32 positions in nodes.reshape(-1)."""
-        return tuple(array_of(values) for values in self._view.pairs(window))
+        return tuple(array_of(values) for values in self._view.pairs(count_of("window", window, bits=32)))
 
 
 class Nodes:
@@ -275,6 +275,7 @@ class Batch:
     def block(self, layer, layers, edge_type=None) -> Block:
         """The edges that layer `layer` (0: nearest the input) of a network with `layers` layers needs."""
         place = self._graph.edge_type(edge_type)
+        layer, layers = count_of("layer", layer, bits=32), count_of("layers", layers, bits=32)
         destinations, sources_count, *arrays = self._view.block(layer, layers, place)
         return Block(destinations, sources_count, *(array_of(values) for values in arrays))
 

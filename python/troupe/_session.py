@@ -255,8 +255,11 @@ class Session:
         fanout: a number per hop, -1 for all neighbors. The same request with the same `epoch` and `number` gives the same
         neighbors. with_rows: features, original ids and labels as well. times: [nodes] int64, only edges before them.
         """
+        fanout = [whole_of("fanout", k) for k in fanout]
+        if any(abs(k) >= 1 << 31 for k in fanout):
+            raise ValueError(f"fanout: expected numbers from -1 (all neighbors) to {1 << 20}, got {fanout}")
         view = self._handle.sample_neighbors(
-            ids_of("nodes", nodes), [whole_of("fanout", k) for k in fanout], self.graph.node_type(node_type),
+            ids_of("nodes", nodes), fanout, self.graph.node_type(node_type),
             count_of("epoch", epoch, bits=32), count_of("number", number), with_rows,
             None if times is None else int64_of(times),
         )  # fmt: skip
