@@ -182,8 +182,10 @@ void CheckpointManager::keep(const Taken& taken, const RunRecord& record, Action
   }
   lacks_epochs_ = checkpoint.get();
   last_ = std::move(checkpoint);
+  // States that become due during that write would put the end off, where each takes longer than the next one comes.
+  const bool stops_with_another = stop_kept_;
   stop_kept_ = stop_kept_ || (stopping_ && taken.to_write);
-  if (options_.write && is_due(taken)) {
+  if (options_.write && !stops_with_another && is_due(taken)) {
     to_write_ = last();
     write_next(actions);
   }

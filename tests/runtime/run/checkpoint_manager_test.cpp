@@ -376,6 +376,19 @@ TEST(CheckpointManager, StopsWithTheStateItAskedForNotWithAnEarlierOne) {
   EXPECT_EQ(run.written(), (Names{"end: interrupted"}));
 }
 
+TEST(CheckpointManager, StopsAlthoughStatesBecomeDueWhileTheOneItAskedForIsWritten) {
+  ManagerTrace run({.steps = 1});
+  run.restored();
+  run.stop();
+  run.taken(1, record_of(0));
+  run.taken(2, record_of(0));
+  EXPECT_EQ(run.written(), (Names{"write step 2"}));
+
+  EXPECT_EQ(run.taken(3, record_of(0)),
+            (Names{"new state", "take multiple of 1 after 3, 0 over in 0"}));
+  EXPECT_EQ(run.written(), (Names{"end: interrupted"}));
+}
+
 TEST(CheckpointManager, StopsAtOnceWhereNothingIsWritten) {
   ManagerTrace run({}, false);
   run.restored();
