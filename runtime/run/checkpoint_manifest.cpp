@@ -17,6 +17,8 @@ using OrderedJson = nlohmann::ordered_json;
 
 constexpr std::string_view format_name = "troupe checkpoint";
 constexpr std::uint64_t manifest_version = 1;
+/// In the text of record_to_json().
+constexpr std::string_view no_epochs = "\"epochs\": []";
 constexpr std::uint64_t largest_file = std::uint64_t{1} << 60;
 
 OrderedJson position_to_json(const TrainingState& training) {
@@ -151,6 +153,10 @@ Result<std::string> manifest_to_json(const Checkpoint& checkpoint, const Checkpo
   }
   json["job"] = checkpoint.job;
   auto text = strict_text_of_json(json);
+  if (text) {  // the first such text: quotes within strings have a backslash before them
+    text->replace(text->find(no_epochs), no_epochs.size(),
+                  "\"epochs\": " + epochs_text(checkpoint.record.epochs));
+  }
   if (!text || text->size() >= checkpoint_layout::largest_manifest) {
     return Error(
         Errc::invalid_argument,

@@ -152,7 +152,7 @@ Status MetricsLog::step(const StepReport& report) {
 
 Status MetricsLog::epoch(const EpochRecord& record) {
   OrderedJson json{{"kind", "epoch"}};
-  json.update(epoch_to_json(record, JsonStyle::plain));
+  json.update(epoch_to_json(record));
   return append(text_of_json(json) + "\n");
 }
 

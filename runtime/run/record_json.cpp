@@ -1,10 +1,14 @@
 #include "runtime/run/record_json.hpp"
 
+#include "runtime/base/json_text.hpp"
+
 #include <algorithm>
 #include <array>
 #include <bit>
 #include <charconv>
 #include <cmath>
+#include <fmt/ranges.h>
+#include <iterator>
 #include <limits>
 #include <string_view>
 
@@ -13,7 +17,7 @@ namespace {
 
 using OrderedJson = nlohmann::ordered_json;
 
-/// Counters that checkpoints of earlier versions do not have.
+/// Counters that checkpoints of earlier versions do not have, and others where they are 0.
 constexpr std::array<std::string_view, 7> added_later{
     "batches_in_flight", "learned_ns",  "learned_rows", "learned_bytes",
     "learned_messages",  "rows_device", "rows_pinned"};
@@ -67,6 +71,31 @@ Result<std::optional<Scores>> optional_scores(const JsonValue& parent, const std
     }
   }
   return std::optional(scores);
+}
+
+std::string exact_text(double value) {
+  return text_of_json(number_to_json(value, JsonStyle::exact));
+}
+
+void add_epoch(const EpochRecord& record, std::string& text) {
+  // Does not compile without a new member.
+  const auto& [epoch, loss, seconds, eval_seconds, counts, world, valid, best, over] = record;
+  const auto to = std::back_inserter(text);
+  fmt::format_to(to, R"({{"epoch":{},"loss":{},"seconds":{},"eval_seconds":{})", epoch,
+                 exact_text(loss), exact_text(seconds), exact_text(eval_seconds));
+  for (const auto& counter : net::EpochCounters::counters()) {
+    const auto count = counts.*counter.member;
+    if (count > 0 || std::ranges::find(added_later, counter.name) == added_later.end()) {
+      fmt::format_to(to, R"(,"{}":{})", counter.name, count);
+    }
+  }
+  fmt::format_to(to, R"(,"frontier_nodes":[{}],"frontier_remote":[{}],"world":{})",
+                 fmt::join(counts.frontier.nodes, ","), fmt::join(counts.frontier.remote, ","),
+                 world);
+  if (valid) {
+    text += R"(,"valid":)" + text_of_json(scores_to_json(*valid, JsonStyle::exact));
+  }
+  fmt::format_to(to, R"(,"best":{},"over":{}}})", best, over);
 }
 
 Result<EpochRecord> epoch_from_json(const JsonValue& value) {
@@ -123,42 +152,36 @@ OrderedJson scores_to_json(const Scores& scores, JsonStyle style) {
   return json;
 }
 
-OrderedJson epoch_to_json(const EpochRecord& record, JsonStyle style) {
-  const auto& [epoch, loss, seconds, eval_seconds, counts, world, valid, best, over] = record;
-  const bool plain = style == JsonStyle::plain;
-  OrderedJson json{{"epoch", plain ? epoch + 1 : epoch},
-                   {"loss", number_to_json(loss, style)},
-                   {"seconds", number_to_json(seconds, style)},
-                   {"eval_seconds", number_to_json(eval_seconds, style)}};
+OrderedJson epoch_to_json(const EpochRecord& record) {
+  constexpr auto style = JsonStyle::plain;
+  OrderedJson json{{"epoch", record.epoch + 1},
+                   {"loss", number_to_json(record.loss, style)},
+                   {"seconds", number_to_json(record.seconds, style)},
+                   {"eval_seconds", number_to_json(record.eval_seconds, style)}};
+  const auto& counts = record.counters;
   for (const auto& counter : net::EpochCounters::counters()) {
     json[std::string(counter.name)] = counts.*counter.member;
   }
   json["frontier_nodes"] = counts.frontier.nodes;
   json["frontier_remote"] = counts.frontier.remote;
-  json["world"] = world;
-  put(json, "valid", valid, style);
-  json["best"] = best;
-  if (plain) {
-    json["seeds_per_second"] = number_to_json(record.seeds_per_second(), style);
-    json["edges_per_second"] = number_to_json(record.edges_per_second(), style);
-    json["wait_share"] = number_to_json(record.wait_share(), style);
-    json["remote_share"] = number_to_json(record.remote_share(), style);
-    json["remote_share_of_hops"] = record.remote_share_of_hops();
-    put(json, "cache_hit_rate", record.cache_hit_rate(), style);
-    put(json, "cache_hit_rate_at_best", record.cache_hit_rate_at_best(), style);
-  } else {
-    json["over"] = over;
-  }
+  json["world"] = record.world;
+  put(json, "valid", record.valid, style);
+  json["best"] = record.best;
+  json["seeds_per_second"] = number_to_json(record.seeds_per_second(), style);
+  json["edges_per_second"] = number_to_json(record.edges_per_second(), style);
+  json["wait_share"] = number_to_json(record.wait_share(), style);
+  json["remote_share"] = number_to_json(record.remote_share(), style);
+  json["remote_share_of_hops"] = record.remote_share_of_hops();
+  put(json, "cache_hit_rate", record.cache_hit_rate(), style);
+  put(json, "cache_hit_rate_at_best", record.cache_hit_rate_at_best(), style);
   return json;
 }
 
 OrderedJson record_to_json(const RunRecord& record) {
+  // Does not compile without a new member.
   const auto& [epochs, best_epoch, valid, test, valid_seconds, test_seconds, batches, outputs,
                parameters, best, tensors] = record;
   OrderedJson json{{"epochs", OrderedJson::array()}};
-  for (const auto& epoch : epochs) {
-    json["epochs"].push_back(epoch_to_json(epoch, JsonStyle::exact));
-  }
   if (best_epoch) {
     json["best_epoch"] = *best_epoch;
   }
@@ -171,6 +194,15 @@ OrderedJson record_to_json(const RunRecord& record) {
   json["parameters"] = to_string(parameters);
   json["best_parameters"] = to_string(best);
   return json;
+}
+
+std::string epochs_text(const std::vector<EpochRecord>& epochs) {
+  std::string text = "[";
+  for (const auto& epoch : epochs) {
+    text += &epoch == epochs.data() ? "\n" : ",\n";
+    add_epoch(epoch, text);
+  }
+  return text + (epochs.empty() ? "]" : "\n  ]");
 }
 
 Result<double> number_from_json(const JsonValue& parent, const std::string& key) {

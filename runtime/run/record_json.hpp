@@ -8,6 +8,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include <string>
+#include <vector>
+
 namespace troupe {
 
 enum class JsonStyle : std::uint8_t {
@@ -20,11 +23,15 @@ enum class JsonStyle : std::uint8_t {
 
 nlohmann::ordered_json number_to_json(double value, JsonStyle style);
 nlohmann::ordered_json scores_to_json(const Scores& scores, JsonStyle style);
-/// \param style  plain: `epoch` counts from 1 and the figures that follow from others are added
-nlohmann::ordered_json epoch_to_json(const EpochRecord& epoch, JsonStyle style);
+/// In plain style: `epoch` counts from 1, and the figures that follow from others are added.
+nlohmann::ordered_json epoch_to_json(const EpochRecord& epoch);
+/// In exact style, with an empty list of epochs, whose text is epochs_text().
 nlohmann::ordered_json record_to_json(const RunRecord& record);
+/// The list of epochs in exact style, a line each. A text from the start, as each checkpoint has all epochs of its run,
+/// and JSON values of so many members cost ten times as much.
+std::string epochs_text(const std::vector<EpochRecord>& epochs);
 
-/// What number_to_json and record_to_json wrote in exact style.
+/// What number_to_json and record_to_json wrote in exact style, and epochs_text.
 /// \errors data_corruption: with the place in the document
 Result<double> number_from_json(const JsonValue& parent, const std::string& key);
 Result<Digest> digest_from_json(const JsonValue& parent, const std::string& key);
