@@ -122,7 +122,8 @@ caf::behavior behavior(Self* self, DirectorOptions given) {
       CheckpointManagerOptions{.start = options.start,
                                .schedule = options.checkpoints,
                                .write = static_cast<bool>(options.write_checkpoint)});
-  state.progress.emplace(options.step_deadline);
+  constexpr int heartbeats_of_a_gap = 4;
+  state.progress.emplace(options.step_deadline, heartbeats_of_a_gap * options.heartbeat);
   state.trainers = WatchedGroup(trainers_of(options));
   state.evaluators = WatchedGroup(options.evaluators);
   state.supervisors = WatchedGroup(options.supervisors);

@@ -9,6 +9,7 @@ namespace {
 /// A member without progress ends the run, in any phase. A lost process has a deadline of its own.
 void expect_progress(Self* self) {
   auto& state = self->state;
+  state.progress->look(self->clock().now());
   if (state.recovery->awaits_processes()) {
     return;
   }

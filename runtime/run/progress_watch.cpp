@@ -32,6 +32,14 @@ void ProgressWatch::heard(std::size_t member, const net::Pong& sign, TimePoint n
   last = sign;
 }
 
+void ProgressWatch::look(TimePoint now) {
+  const auto gap = looked_ ? now - *looked_ : TimePoint::duration(0);
+  if (gap > longest_gap_) {
+    changed_ = std::min(now, changed_ + gap);
+  }
+  looked_ = now;
+}
+
 std::optional<Error> ProgressWatch::overdue(TimePoint now) const {
   const auto rank = [](const Member& member) {
     const auto sign = member.last.value_or(net::Pong{});

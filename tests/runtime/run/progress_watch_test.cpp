@@ -41,6 +41,33 @@ TEST(ProgressWatch, SilenceAndSignsOfLifeWithoutWorkAreOverdue) {
       "counts 0 batches and blocks; try: a larger cluster.step_deadline");
 }
 
+TEST(ProgressWatch, TimeInWhichTheProcessWasStoppedDoesNotCount) {
+  ProgressWatch watch(10s, 4s);
+  watch.look(Time(0s));
+  watch.begin("train an epoch", two, Time(1s));
+  watch.look(Time(4s));
+
+  watch.look(Time(60s));
+
+  EXPECT_EQ(said(watch, Time(60s)), "");
+  watch.look(Time(64s));
+  watch.look(Time(66s));
+  EXPECT_EQ(said(watch, Time(66s)), "");
+  watch.look(Time(67s));
+  EXPECT_NE(said(watch, Time(67s)), "") << "3 s before the stop, and 7 s after it";
+}
+
+TEST(ProgressWatch, ACommandThatBeginsAfterAStopHasItsWholeTime) {
+  ProgressWatch watch(10s, 4s);
+  watch.look(Time(0s));
+  watch.begin("train an epoch", two, Time(60s));
+
+  watch.look(Time(60s));
+
+  EXPECT_EQ(said(watch, Time(69s)), "");
+  EXPECT_NE(said(watch, Time(70s)), "") << "and no more";
+}
+
 TEST(ProgressWatch, AnswersStepsAndWorkOfAnybodyPutItOff) {
   auto watch = watch_of_two();
   watch.heard(0, {.global_step = 1}, Time(5s));  // the first sign may be of earlier work
