@@ -45,7 +45,7 @@ Result<TlsPem> read_tls(const TlsFiles& files);
 Status check_valid_for(const TlsPem& pem, unsigned hours);
 
 /// Makes an authority that signs one certificate for this job and forgets its key: every process of
-/// the job shows the same certificate. Valid from an hour ago for `days`.
+/// the job shows the same certificate. Valid for `days`, and where clocks are behind by as much.
 Result<TlsPem> make_job_certificate(unsigned days);
 /// Writes the three files, each with mode 0600.
 /// \errors not_found: no such folder; failed_precondition: one exists, or cannot be written

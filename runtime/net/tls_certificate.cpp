@@ -63,7 +63,8 @@ Certificate make_certificate(EVP_PKEY* key, X509* issuer, EVP_PKEY* issuer_key, 
   X509* by = authority ? c : issuer;
   const bool good =
       c != nullptr && X509_set_version(c, X509_VERSION_3) == 1 && set_serial(c) &&
-      X509_gmtime_adj(X509_getm_notBefore(c), -an_hour) != nullptr &&
+      // Both ways: clocks of hosts differ, and one that is wrong may be put right in the middle of a run.
+      X509_time_adj_ex(X509_getm_notBefore(c), -static_cast<int>(days), 0, nullptr) != nullptr &&
       X509_time_adj_ex(X509_getm_notAfter(c), static_cast<int>(days), 0, nullptr) != nullptr &&
       X509_set_pubkey(c, key) == 1 &&
       set_names(c, by, authority ? "troupe job authority" : "troupe job") &&

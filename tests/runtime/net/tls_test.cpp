@@ -6,6 +6,7 @@
 #include "tests/runtime/net/tls_test_support.hpp"
 #include "tests/support/file_text.hpp"
 
+#include <ctime>
 #include <filesystem>
 #include <fstream>
 
@@ -179,6 +180,20 @@ TEST(JobCertificate, IsGoodForAsLongAsItWasMade) {
   EXPECT_ERROR(check_valid_for(pem, 49), Errc::failed_precondition, "valid now and for 49 hours");
   pem.authority = "no PEM";
   EXPECT_ERROR(check_valid_for(pem, 1), Errc::invalid_argument, "expected PEM");
+}
+
+TEST(JobCertificate, IsGoodWhereAClockIsBehind) {
+  ASSERT_OK_AND_ASSIGN(const auto pem, make_job_certificate(3));
+  constexpr std::time_t day = 24 * 3600;
+  std::time_t two_days_ago = std::time(nullptr) - 2 * day;
+  for (const auto* text : {&pem.certificate, &pem.authority}) {
+    BIO* in = BIO_new_mem_buf(text->data(), static_cast<int>(text->size()));
+    X509* certificate = PEM_read_bio_X509(in, nullptr, nullptr, nullptr);
+    ASSERT_NE(certificate, nullptr);
+    EXPECT_LT(X509_cmp_time(X509_get0_notBefore(certificate), &two_days_ago), 0);
+    X509_free(certificate);
+    BIO_free(in);
+  }
 }
 
 TEST(TlsLinks, OfAnotherAuthorityAreRefused) {
