@@ -20,18 +20,34 @@ void take_state(Self* self, const CheckpointManager::TakeState& what) {
           });
 }
 
+void say_some(const Self* self, const std::string& line) {
+  if (!line.empty()) {
+    say(self, line);
+  }
+}
+
+void report_write(Self* self, std::uint64_t step, const Status& written) {
+  auto& state = self->state;
+  if (!written) {
+    const auto count = state.unwritten.add();
+    return say_some(
+        self, state.unwritten.take(fmt::format("checkpoint of step {} not written{}: {}", step,
+                                               count, written.error().what())));
+  }
+  state.options.trace.mark(fmt::format("checkpoint of step {}", step));
+  if (const auto failures = state.unwritten.end(); failures > 0) {
+    say(self, fmt::format("checkpoint of step {} is written, after {} that could not be", step,
+                          failures));
+  }
+}
+
 void write(Self* self, const std::shared_ptr<const Checkpoint>& what) {
   auto& options = self->state.options;
   const auto step = what->training.global_step;
   offload(
       self, *options.io, [what, write = options.write_checkpoint] { return write(*what); },
       [self, step](const Status& written) {
-        if (written) {
-          self->state.options.trace.mark(fmt::format("checkpoint of step {}", step));
-        } else {
-          say(self,
-              fmt::format("checkpoint of step {} not written: {}", step, written.error().what()));
-        }
+        report_write(self, step, written);
         carry_out(self, self->state.checkpoints->written());
       });
 }
@@ -42,8 +58,14 @@ struct CheckpointStep {
   void operator()(const CheckpointManager::TakeState& what) { take_state(self, what); }
   void operator()(const CheckpointManager::Write& what) { write(self, what.checkpoint); }
   void operator()(const CheckpointManager::NewState&) { self->state.recovery->new_state(); }
-  void operator()(const CheckpointManager::End& what) { end(self, what.why); }
-  void operator()(const CheckpointManager::Finish&) { finish(self); }
+  void operator()(const CheckpointManager::End& what) {
+    say_some(self, self->state.unwritten.take_held_back());
+    end(self, what.why);
+  }
+  void operator()(const CheckpointManager::Finish&) {
+    say_some(self, self->state.unwritten.take_held_back());
+    finish(self);
+  }
 };
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include "actors/error.hpp"
 #include "actors/message.hpp"
 #include "actors/watched_group.hpp"
+#include "runtime/run/failure_streak.hpp"
 #include "runtime/run/progress_watch.hpp"
 #include "runtime/run/recovery.hpp"
 
@@ -36,6 +37,7 @@ struct State {
   std::optional<EvaluatorCommand>
       evaluation;                 ///< The last one; may wait until all processes are there
   std::optional<RunEnd> ended;    ///< Result, once all commands are done
+  FailureStreak unwritten;        ///< Checkpoints
   std::uint32_t not_written = 0;  ///< Times that learned rows were not written at the end
   std::optional<TraceTrack::TimePoint> recovery_began;
 };

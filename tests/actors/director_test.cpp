@@ -482,5 +482,55 @@ TEST(Director, SaysWhatARunThatIsToStopWaitsFor) {
   EXPECT_EQ(lines, (std::vector<std::string>{"waiting until the checkpoint of step 5 is written"}));
 }
 
+/// A run of five epochs with a checkpoint after each. \returns what was said
+std::vector<std::string> said_of_checkpoints(std::function<Status(const Checkpoint&)> write) {
+  caf::actor_system_config config;
+  caf::actor_system system(config);
+  Host host;
+  const auto trainer = system.spawn(mortal_trainer, &host);
+  std::promise<Result<RunEnd>> promise;
+  std::vector<std::string> lines;
+  DirectorOptions options;
+  options.trainer = [trainer](Rank) { return trainer; };
+  options.start = std::make_shared<const Checkpoint>();
+  options.io = std::make_shared<InlineExecutor>();
+  options.conductor.epochs = 5;
+  options.conductor.train_only = true;
+  options.checkpoints.epochs = 1;
+  options.write_checkpoint = std::move(write);
+  options.say = [&](const std::string& line) { lines.push_back(line); };
+  options.on_end = [&](Result<RunEnd> end) { promise.set_value(std::move(end)); };
+  spawn_director(system, std::move(options));
+  auto future = promise.get_future();
+  EXPECT_EQ(future.wait_for(20s), std::future_status::ready);
+  EXPECT_OK(future.get());
+  caf::anon_send_exit(trainer, caf::exit_reason::kill);
+  return lines;
+}
+
+TEST(Director, SaysLessAndLessOfCheckpointsThatCannotBeWritten) {
+  const auto lines = said_of_checkpoints(
+      [](const Checkpoint&) { return Status(Error(Errc::failed_precondition, "full")); });
+
+  EXPECT_EQ(lines,
+            (std::vector<std::string>{"checkpoint of step 1 not written: full",
+                                      "checkpoint of step 2 not written (2 in a row): full",
+                                      "checkpoint of step 4 not written (4 in a row): full",
+                                      "checkpoint of step 5 not written (5 in a row): full"}))
+      << "and the last one";
+}
+
+TEST(Director, SaysThatCheckpointsCanBeWrittenAgain) {
+  const auto lines = said_of_checkpoints([](const Checkpoint& what) {
+    return what.training.global_step <= 3 ? Status(Error(Errc::failed_precondition, "full"))
+                                          : ok_status();
+  });
+
+  EXPECT_EQ(lines, (std::vector<std::string>{
+                       "checkpoint of step 1 not written: full",
+                       "checkpoint of step 2 not written (2 in a row): full",
+                       "checkpoint of step 4 is written, after 3 that could not be"}));
+}
+
 }  // namespace
 }  // namespace troupe
