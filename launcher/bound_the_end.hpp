@@ -3,8 +3,10 @@
 /// A last resort for processes whose threads may not end.
 #include "launcher/exit_code.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cmath>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -16,6 +18,11 @@ namespace troupe {
 /// What a process of a run has for its end, once it knows how it goes.
 constexpr std::chrono::seconds time_to_end{3};
 constexpr std::uint32_t time_to_end_ms = 1000 * std::uint32_t{time_to_end.count()};
+/// What a run has for its last step and the checkpoint after a signal: at least what a step may take, since the state
+/// is lost otherwise.
+inline std::chrono::seconds stop_deadline(double step_deadline_s) {
+  return std::max(std::chrono::seconds(60), std::chrono::seconds(std::llround(step_deadline_s)));
+}
 /// What a director has to end all others, some of which may not answer, and to write what it knows.
 constexpr std::chrono::seconds time_to_stop{10};
 

@@ -2,6 +2,7 @@
 
 #include "launcher/commands.hpp"
 #include "launcher/end_or_signal.hpp"
+#include "launcher/standard_streams.hpp"
 #include "runtime/base/staged_directory.hpp"
 
 #include <chrono>
@@ -11,13 +12,17 @@
 namespace troupe {
 namespace {
 
-/// Keeps other threads from saying what they make of their missing files. One that is printing, to a
-/// pipe that nobody reads, is not waited for.
-void hold(FILE* stream) {
+/// Keeps other threads from saying what they make of their missing files.
+/// \returns false: one is printing, to a pipe that nobody reads, and is not waited for
+bool hold(FILE* stream) {
   constexpr int tries = 100;
-  for (int i = 0; i < tries && ftrylockfile(stream) != 0; ++i) {
+  for (int i = 0; i < tries; ++i) {
+    if (ftrylockfile(stream) == 0) {
+      return true;
+    }
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
+  return false;
 }
 
 /// Waits for a signal, or for the end of the wait.
@@ -31,10 +36,12 @@ void end_at_signal(int signals, int over) {
   signalfd_siginfo taken{};
   [[maybe_unused]] const auto size = read(signals, &taken, sizeof taken);
   unblock_stop_signals();  // the next one ends it whatever it waits for
-  hold(stdout);
+  const bool holds_output = hold(stdout);
   hold(stderr);
-  static_cast<void>(std::fputs("troupe: interrupted\n", stderr));
-  std::fflush(stdout);
+  print_if_taken("troupe: interrupted");
+  if (holds_output) {
+    std::fflush(stdout);
+  }
   remove_staged_directories();
   std::_Exit(static_cast<int>(ExitCode::interrupted));
 }

@@ -1,8 +1,10 @@
 #pragma once
 /// \file end_or_signal.hpp
 /// Waiting for the end of a run or for a request to stop: SIGINT, SIGTERM, SIGHUP, or an output that nobody reads.
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <limits>
 #include <mutex>
 #include <optional>
 #include <poll.h>
@@ -76,7 +78,8 @@ class EndOrSignal {
   /// After a signal: the end that was asked for; nothing at a second signal, or after the time.
   std::optional<Outcome> wait_stopped(std::chrono::milliseconds timeout) {
     pollfd ends[2] = {{event_, POLLIN, 0}, {signals_, POLLIN, 0}};
-    poll(ends, 2, static_cast<int>(timeout.count()));
+    constexpr auto longest = std::numeric_limits<int>::max();  // 24 days
+    poll(ends, 2, static_cast<int>(std::min<std::int64_t>(timeout.count(), longest)));
     const std::lock_guard guard(mutex_);
     return result_;
   }

@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <cstdio>
 #include <fmt/format.h>
+#include <unistd.h>
 
 namespace troupe {
 namespace {
@@ -138,8 +138,7 @@ Progress::~Progress() {
   if (live_.joinable()) {
     live_.request_stop();
     live_.join();
-    std::fputs(clear_line, stdout);
-    std::fflush(stdout);
+    writer_.print(STDOUT_FILENO, clear_line);
   }
 }
 
@@ -161,15 +160,20 @@ void Progress::step(const StepReport& report) {
                                                 : step_line(report, options_.epochs, mean));
 }
 
-/// \requires mutex_
 void Progress::print_line(const std::string& line) {
-  std::fprintf(stdout, "%s%s\n", live_.joinable() ? clear_line : "", line.c_str());
-  std::fflush(stdout);
+  outcome(line + "\n");
 }
 
 void Progress::note(const std::string& text) {
-  const std::lock_guard guard(mutex_);
-  std::fprintf(stderr, "%stroupe: %s\n", live_.joinable() ? clear_line : "", text.c_str());
+  error("troupe: " + text + "\n");
+}
+
+void Progress::outcome(const std::string& lines) {
+  writer_.print(STDOUT_FILENO, (live_.joinable() ? clear_line : "") + lines);
+}
+
+void Progress::error(const std::string& lines) {
+  writer_.print(STDERR_FILENO, (live_.joinable() ? clear_line : "") + lines);
 }
 
 void Progress::epoch(const EpochRecord& record) {
@@ -216,10 +220,12 @@ void Progress::print_live(const std::stop_token& stop) {
   while (!stop.stop_requested()) {
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
     const std::lock_guard guard(mutex_);
+    if (!writer_.flush_for(std::chrono::milliseconds(0))) {
+      continue;  // it would be old when it is read
+    }
     const auto text = live_text();
     if (shown || !text.empty()) {
-      std::fprintf(stdout, "%s%s", clear_line, text.c_str());
-      std::fflush(stdout);
+      writer_.print(STDOUT_FILENO, clear_line + text);
     }
     shown = !text.empty();
   }

@@ -1,12 +1,14 @@
 #pragma once
 /// \file progress.hpp
 /// What a run prints while it runs: a line per epoch, and on a terminal a live line in between.
+#include "launcher/line_writer.hpp"
 #include "runtime/base/ids.hpp"
 #include "runtime/run/inference_progress.hpp"
 #include "runtime/run/run_record.hpp"
 #include "runtime/run/step_report.hpp"
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <mutex>
 #include <string>
@@ -36,7 +38,7 @@ std::string inference_line(const InferenceProgress::State& state);
 /// The same as one line of JSON.
 std::string inference_json_line(const InferenceProgress::State& state);
 
-/// Threads:   all members from any thread
+/// Threads:   all members from any thread; none waits for the reader of a line, as LineWriter says
 /// Lifecycle: the live line, if any, has a thread that the destructor ends
 class Progress {
  public:
@@ -60,6 +62,11 @@ class Progress {
   /// A block of exact inference is done. Inference that lasts two seconds is shown: on a terminal by the
   /// live line, else by a line at once and then every ten seconds.
   void infer(const InferenceReport& report);
+  /// Lines after those of the run: its outcome. Complete, with the ends of lines.
+  void outcome(const std::string& lines);
+  /// The same on standard error.
+  void error(const std::string& lines);
+  LineWriter& writer() { return writer_; }
 
  private:
   void print_live(const std::stop_token& stop);
@@ -67,8 +74,9 @@ class Progress {
   void print_line(const std::string& line);
 
   const Options options_;
+  LineWriter writer_;
   std::atomic<std::uint64_t> steps_{0};
-  std::mutex mutex_;  ///< of standard output
+  std::mutex mutex_;  ///< Of what follows
   std::uint32_t epochs_done_ = 0;
   double seconds_ = 0;         ///< of rank 0's steps since the last line
   std::uint64_t counted_ = 0;  ///< these steps

@@ -3,6 +3,7 @@
 #include "launcher/processes/checkpoint_copies.hpp"
 #include "launcher/version.hpp"
 #include "runtime/job/resume.hpp"
+#include "runtime/run/failure_streak.hpp"
 
 #include <cstdio>
 #include <fmt/format.h>
@@ -22,6 +23,23 @@ CheckpointFolder checkpoint_folder(const CheckpointedJob& run, nn::ParameterLayo
   options.layout = std::move(layout);
   options.origin = run.origin;
   return CheckpointFolder(std::move(options));
+}
+
+void note_copies(std::uint64_t step, const std::vector<Error>& errors, FailureStreak& not_copied,
+                 const Say& note) {
+  if (errors.empty()) {
+    if (const auto failures = not_copied.end(); failures > 0) {
+      note(fmt::format("checkpoint of step {} is copied, after {} that could not be", step,
+                       failures));
+    }
+    return;
+  }
+  const auto count = not_copied.add();
+  for (const auto& why : errors) {
+    if (not_copied.due()) {
+      note(fmt::format("checkpoint of step {} not copied{}: {}", step, count, why.what()));
+    }
+  }
 }
 
 }  // namespace
@@ -69,22 +87,21 @@ std::string folder_of_checkpoint(const Job& job, std::uint64_t step) {
 }
 
 Result<CheckpointKeeper> checkpoint_keeper(const CheckpointedJob& run,
-                                           const nn::ParameterLayout& layout, Say written) {
+                                           const nn::ParameterLayout& layout, Say written,
+                                           Say note) {
   TROUPE_ASSIGN_OR_RETURN(auto opened, CheckpointCopies::open(run.job, checkpoint_dir(run.job)));
   const auto copies = std::make_shared<CheckpointCopies>(std::move(opened));
   const auto folder = std::make_shared<CheckpointFolder>(checkpoint_folder(run, layout));
   CheckpointKeeper keeper;
-  keeper.write = [folder, copies, tell = std::move(written),
+  keeper.write = [folder, copies, tell = std::move(written), note = std::move(note),
+                  not_copied = std::make_shared<FailureStreak>(),
                   job = run.job](const Checkpoint& checkpoint) -> Status {
     const auto cuts = copies->cuts();
     TROUPE_RETURN_IF_ERROR(check_finite(checkpoint.training));
     TROUPE_RETURN_IF_ERROR(folder->write(checkpoint));
     const auto step = checkpoint.training.global_step;
     tell(folder_of_checkpoint(job, step));
-    for (const auto& why : copies->bring(cuts)) {
-      std::fprintf(stderr, "troupe: checkpoint of step %llu not copied: %s\n",
-                   static_cast<unsigned long long>(step), why.what().c_str());
-    }
+    note_copies(step, copies->bring(cuts), *not_copied, note);
     return ok_status();
   };
   keeper.cut_copying = [copies] { copies->cut(); };

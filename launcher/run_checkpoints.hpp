@@ -32,8 +32,8 @@ Result<std::shared_ptr<const Checkpoint>> find_checkpoint(const CheckpointedJob&
 /// Of the job's output. \param step  global, of the checkpoint
 std::string folder_of_checkpoint(const Job& job, std::uint64_t step);
 
-/// Keeps checkpoints in the job's output folder, and brings them to the hosts that keep copies. A copy that fails is a
-/// line on standard error.
+/// Keeps checkpoints in the job's output folder, and brings them to the hosts that keep copies. A copy that fails is
+/// a note.
 struct CheckpointKeeper {
   std::function<Status(const Checkpoint&)> write;
   /// Ends the copying that the next checkpoint would wait for. On any thread.
@@ -41,9 +41,11 @@ struct CheckpointKeeper {
 };
 
 /// \param written  gets the folder of each before it is copied
+/// \param note     gets lines about copies; of failures in a row as FailureStreak has it
 /// \errors those of CheckpointCopies::open()
 Result<CheckpointKeeper> checkpoint_keeper(const CheckpointedJob& run,
-                                           const nn::ParameterLayout& layout, Say written);
+                                           const nn::ParameterLayout& layout, Say written,
+                                           Say note);
 
 /// The sentence for an interrupted run, with the command that continues it.
 /// \param checkpoint  folder of the last one; empty: there is none

@@ -1,5 +1,6 @@
 #include "launcher/bound_the_end.hpp"
 #include "launcher/commands.hpp"
+#include "launcher/end_at_signal.hpp"
 #include "launcher/end_or_signal.hpp"
 #include "launcher/make_cluster.hpp"
 #include "launcher/prepare_run.hpp"
@@ -30,39 +31,37 @@ namespace {
 
 using SteadyClock = std::chrono::steady_clock;
 
-/// For the last step and its checkpoint.
-constexpr std::chrono::seconds longest_stop{60};
-
-void print_outcome(const Report& report, const Job& job) {
+/// Scores and digests.
+std::string outcome_text(const Report& report, const Job& job) {
   const auto& record = report.record;
+  std::string text;
   const auto show = [&](const char* role, const std::optional<Scores>& scores) {
     if (scores) {
-      std::printf("%s %s %s (%llu %s, %s, parameters of epoch %u)\n", role, job.eval.metric.c_str(),
-                  score_text(scores->by_name(job.eval.metric)).c_str(),
-                  static_cast<unsigned long long>(scores->labelled),
-                  job.task.links() ? "links" : "nodes",
-                  job.infers_exactly() || job.model.layers == 0 ? "exact" : "sampled",
-                  record.best_epoch.value_or(0) + 1);
+      text += fmt::format("{} {} {} ({} {}, {}, parameters of epoch {})\n", role, job.eval.metric,
+                          score_text(scores->by_name(job.eval.metric)), scores->labelled,
+                          job.task.links() ? "links" : "nodes",
+                          job.infers_exactly() || job.model.layers == 0 ? "exact" : "sampled",
+                          record.best_epoch.value_or(0) + 1);
     }
   };
   if (record.epochs.size() < job.train.epochs) {
-    std::printf("ended after epoch %zu: %s was no better in %u evaluation%s\n",
-                record.epochs.size(), job.eval.metric.c_str(), job.train.patience,
-                job.train.patience == 1 ? "" : "s");
+    text += fmt::format("ended after epoch {}: {} was no better in {} evaluation{}\n",
+                        record.epochs.size(), job.eval.metric, job.train.patience,
+                        job.train.patience == 1 ? "" : "s");
   }
   show("valid", record.valid);
   show("test ", record.test);
   if (record.batches) {
-    std::printf("batches    %s\n", to_string(*record.batches).c_str());
+    text += fmt::format("batches    {}\n", to_string(*record.batches));
   }
   if (job.train.staleness > 0) {
-    std::printf("no digests of parameters and rows: with train.staleness they depend on timing\n");
-  } else {
-    std::printf("parameters %s\n", to_string(record.parameters).c_str());
-    for (const auto& table : record.tensors) {
-      std::printf("rows       %s of %s\n", to_string(table.rows).c_str(), table.name.c_str());
-    }
+    return text + "no digests of parameters and rows: with train.staleness they depend on timing\n";
   }
+  text += fmt::format("parameters {}\n", to_string(record.parameters));
+  for (const auto& table : record.tensors) {
+    text += fmt::format("rows       {} of {}\n", to_string(table.rows), table.name);
+  }
+  return text;
 }
 
 /// The trained model, with learned rows by name.
@@ -121,42 +120,76 @@ Status write_outputs(const Job& job, const PartitionedStore& store, const RunRes
   return ok_status();
 }
 
-ExitCode finish(const Job& job, const PartitionedStore& store, Report& report,
-                const std::optional<Result<RunResult>>& result, TrainingWatch& watch,
-                const nn::ParameterLayout& layout, LogFormat log) {
+/// Exit code of a run, and the lines that are printed once all its files are written.
+struct LastLines {
   ExitCode code = ExitCode::done;
+  std::string outcome;  ///< For standard output
+  std::string errors;   ///< For standard error
+};
+
+void add_error(const Error& error, ExitCode code, LastLines& last) {
+  last.errors += fmt::format("troupe: {}\n", error.what());
+  last.code = last.code == ExitCode::done ? code : last.code;
+}
+
+/// Writes the outputs of a run that is done.
+LastLines last_lines_of(const Job& job, const PartitionedStore& store, Report& report,
+                        const std::optional<Result<RunResult>>& result, TrainingWatch& watch,
+                        const nn::ParameterLayout& layout) {
+  LastLines last;
   if (!result || (!*result && result->error().code() == Errc::cancelled)) {
     report.status = "interrupted";
-    code = ExitCode::interrupted;
-    tell_interrupted(watch.last_checkpoint.get(), watch.overwrites);
+    last.code = ExitCode::interrupted;
+    last.errors = interrupted_text(watch.last_checkpoint.get(), watch.overwrites) + "\n";
   } else if (!*result) {
     report.status = "failed";
     report.error = result->error().what();
-    code = print_error(result->error());
+    add_error(result->error(), exit_code_of(result->error().code()), last);
   } else {
     report.status = "done";
     report.trained = true;
     report.record = (*result)->record;
     watch.scores(report.record);
     const auto written = write_outputs(job, store, **result, layout, watch);
-    if (log == LogFormat::text) {
-      print_outcome(report, job);
-    }
+    last.outcome = outcome_text(report, job);
     if (!written) {
       report.status = "failed";
       report.error = written.error().what();
-      std::fflush(stdout);
-      code = print_error(written.error(), ExitCode::data);
-    } else if (log == LogFormat::text) {
-      std::printf("%.1f s, report in %s\n", report.run_seconds,
-                  (job.output / "report.json").string().c_str());
+      add_error(written.error(), ExitCode::data, last);
+    } else {
+      last.outcome += fmt::format("{:.1f} s, report in {}\n", report.run_seconds,
+                                  (job.output / "report.json").string());
     }
   }
-  if (const auto written = write_end(report, job, watch.step_times, watch.metrics); !written) {
-    const auto not_written = print_error(written.error());
-    return code == ExitCode::done ? not_written : code;
+  return last;
+}
+
+/// Ends the progress of a run with its last lines. Where the reader does not read them, a signal ends the wait.
+void print_last_lines(const LastLines& last, LogFormat log, TrainingWatch& watch) {
+  constexpr std::chrono::seconds before_signals{1};
+  auto& progress = *watch.progress;
+  if (log == LogFormat::text) {
+    progress.outcome(last.outcome);
   }
-  return code;
+  if (!last.errors.empty()) {
+    progress.error(last.errors);
+  }
+  if (!progress.writer().flush_for(before_signals)) {
+    const EndAtSignal end_at_signal;
+    progress.writer().flush();
+  }
+  watch.progress.reset();
+}
+
+ExitCode finish(const Job& job, const PartitionedStore& store, Report& report,
+                const std::optional<Result<RunResult>>& result, TrainingWatch& watch,
+                const nn::ParameterLayout& layout, LogFormat log) {
+  auto last = last_lines_of(job, store, report, result, watch, layout);
+  if (const auto written = write_end(report, job, watch.step_times, watch.metrics); !written) {
+    add_error(written.error(), exit_code_of(written.error().code()), last);
+  }
+  print_last_lines(last, log, watch);
+  return last.code;
 }
 
 /// Opens the log of metrics where the run begins.
@@ -204,7 +237,7 @@ std::function<void(const EpochRecord&)> watched_epochs(const std::shared_ptr<Tra
 
 /// Runs to the end, or to what stops it.
 /// \param output  as EndOrSignal::wait() has it
-std::optional<Result<RunResult>> run_to_end(Cluster& cluster, RunSetup setup,
+std::optional<Result<RunResult>> run_to_end(const Job& job, Cluster& cluster, RunSetup setup,
                                             const std::shared_ptr<TrainingWatch>& watch, int output,
                                             Report& report) {
   report.load_seconds = seconds_since(report.began);
@@ -213,13 +246,12 @@ std::optional<Result<RunResult>> run_to_end(Cluster& cluster, RunSetup setup,
                 [watch](Result<RunResult> result) { watch->end.end(std::move(result)); });
   auto result = watch->end.wait(output);
   if (!result) {
-    if (watch->end.reader_gone()) {
-      print_if_taken(reader_gone_text);
-    }
+    watch->progress->writer().release();
+    watch->progress->error(
+        fmt::format("{}\n", watch->end.reader_gone() ? reader_gone_text : stopping_text));
     watch->cut_copying();
     cluster.stop();
-    result = watch->end.wait_stopped(longest_stop);
-    // What follows may wait for a thread that prints, and that for a reader.
+    result = watch->end.wait_stopped(stop_deadline(job.cluster.step_deadline_s));
     bound_the_end(time_to_stop, ExitCode::interrupted,
                   interrupted_text(watch->last_checkpoint.get(), watch->overwrites));
     watch->cut_copying();
@@ -234,10 +266,11 @@ std::optional<Result<RunResult>> run_to_end(Cluster& cluster, RunSetup setup,
 /// \errors those of checkpoint_keeper()
 Status keep_states(const CheckpointedJob& run, const nn::ParameterLayout& layout,
                    const std::shared_ptr<TrainingWatch>& watch, RunSetup& setup) {
-  TROUPE_ASSIGN_OR_RETURN(auto keeper,
-                          checkpoint_keeper(run, layout, [watch](const std::string& folder) {
-                            watch->last_checkpoint.set(folder);
-                          }));
+  TROUPE_ASSIGN_OR_RETURN(
+      auto keeper,
+      checkpoint_keeper(
+          run, layout, [watch](const std::string& folder) { watch->last_checkpoint.set(folder); },
+          [watch](const std::string& text) { watch->note(text); }));
   setup.write_checkpoint = std::move(keeper.write);
   watch->cut_copying = std::move(keeper.cut_copying);
   setup.newest_checkpoint = [run, layout]() -> Result<std::shared_ptr<const Checkpoint>> {
@@ -316,12 +349,11 @@ ExitCode run_cluster(const PreparedRun& prepared, Report& report, const RunArgum
   if (const auto kept = keep_states(run, layout, watch, setup); !kept) {
     return print_error(kept.error());
   }
-  auto result = run_to_end(**cluster, std::move(setup), watch, output, report);
+  auto result = run_to_end(job, **cluster, std::move(setup), watch, output, report);
   cluster->reset();
   {
     const std::lock_guard guard(watch->mutex);
     watch->add_epochs(true);
-    watch->progress.reset();
   }
   if (tracer) {
     if (const auto written = tracer->write(job.output / "trace.json"); !written) {

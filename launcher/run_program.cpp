@@ -28,17 +28,19 @@ namespace {
 
 using ProgramEnd = EndOrSignal<SessionOutcome>;
 
-/// \param output  as EndOrSignal::wait() has it
+/// \param longest_stop  after a signal
+/// \param output        as EndOrSignal::wait() has it
 std::optional<SessionOutcome> run_to_end(ProcessSessions& sessions, SessionWatch& watch,
-                                         int output) {
+                                         std::chrono::seconds longest_stop, int output) {
   const auto end = std::make_shared<ProgramEnd>();
   sessions.start([end](SessionOutcome outcome) { end->end(std::move(outcome)); });
   auto outcome = end->wait(output);
   if (!outcome) {
     print_if_taken(end->reader_gone() ? reader_gone_text : stopping_text);
+    watch.release_output();
     watch.cut_copying();
     sessions.stop();
-    outcome = end->wait_stopped(std::chrono::seconds(60));
+    outcome = end->wait_stopped(longest_stop);
     bound_the_end(time_to_stop, ExitCode::interrupted, watch.interrupted());
     watch.cut_copying();
   }
@@ -92,7 +94,8 @@ ExitCode run_processes(const RunArguments& arguments, const std::vector<std::str
     return watch->finish(failed, {}, true);
   }
   watch->start();
-  const auto outcome = run_to_end(**sessions, *watch, unsignaled.output());
+  const auto outcome = run_to_end(**sessions, *watch, stop_deadline(job.cluster.step_deadline_s),
+                                  unsignaled.output());
   const auto traffic = (*sessions)->finish();
   if (!outcome || !outcome->status) {
     sessions->reset();

@@ -168,6 +168,7 @@ void wait_for_end(const std::shared_ptr<RanksEnd>& ranks, std::chrono::seconds l
     return;
   }
   print_if_taken(ranks->end.reader_gone() ? reader_gone_text : stopping_text);
+  ranks->watch->release_output();
   if (const auto cluster = ranks->cluster.lock()) {
     cluster->stop();
   }

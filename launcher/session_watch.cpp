@@ -7,6 +7,7 @@
 
 #include <cstdio>
 #include <fmt/format.h>
+#include <unistd.h>
 
 namespace troupe {
 namespace {
@@ -52,11 +53,14 @@ Result<std::shared_ptr<SessionWatch>> SessionWatch::begin(const Job& job,
                                                      from ? metrics_point(*from) : MetricsPoint{}));
   TROUPE_RETURN_IF_ERROR(log.start(watch->report_.start));
   watch->metrics_.emplace(std::move(log));
-  TROUPE_ASSIGN_OR_RETURN(
-      watch->keeper_, checkpoint_keeper(run, {}, [self = watch.get()](const std::string& folder) {
-        const std::lock_guard guard(self->mutex_);
-        self->last_checkpoint_ = folder;
-      }));
+  TROUPE_ASSIGN_OR_RETURN(watch->keeper_,
+                          checkpoint_keeper(
+                              run, {},
+                              [self = watch.get()](const std::string& folder) {
+                                const std::lock_guard guard(self->mutex_);
+                                self->last_checkpoint_ = folder;
+                              },
+                              [self = watch.get()](const std::string& text) { self->note(text); }));
   return watch;
 }
 
@@ -123,7 +127,7 @@ void SessionWatch::rewind(const MetricsPoint& to) {
 }
 
 void SessionWatch::note(const std::string& text) {
-  std::fprintf(stderr, "troupe: %s\n", text.c_str());
+  writer_.print(STDERR_FILENO, "troupe: " + text + "\n");
   const std::lock_guard guard(mutex_);
   report_.notes.push_back(text);
 }
@@ -152,6 +156,7 @@ ExitCode SessionWatch::finish(const std::optional<SessionOutcome>& outcome, cons
   if (finished_) {
     return *finished_;
   }
+  writer_.flush_for(std::chrono::seconds(1));
   auto& report = report_;
   report.record.epochs = record_.epochs();
   report.traffic = traffic;

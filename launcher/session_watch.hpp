@@ -4,6 +4,7 @@
 /// process and in several. The built-in trainer's is in run_command.cpp.
 #include "launcher/cluster.hpp"
 #include "launcher/exit_code.hpp"
+#include "launcher/line_writer.hpp"
 #include "launcher/prepare_store.hpp"
 #include "launcher/rank_threads.hpp"
 #include "launcher/report.hpp"
@@ -54,6 +55,8 @@ class SessionWatch {
   void step(const StepReport& step);
   /// A line about a loss or what was done about it, to standard error and for the report.
   void note(const std::string& text);
+  /// Notes wait for no reader from now on, as LineWriter::release() says.
+  void release_output() { writer_.release(); }
   /// The ranks begin now.
   void start();
   /// As CheckpointKeeper has it.
@@ -76,6 +79,7 @@ class SessionWatch {
   const CheckpointOrigin origin_;
   const std::shared_ptr<const Checkpoint> resume_;
   CheckpointKeeper keeper_;
+  LineWriter writer_;  ///< Of notes
   std::mutex mutex_;
   Report report_;
   std::chrono::steady_clock::time_point started_;  ///< The ranks

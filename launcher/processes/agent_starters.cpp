@@ -1,15 +1,18 @@
 #include "launcher/processes/agent_starters.hpp"
 
+#include "launcher/line_writer.hpp"
 #include "launcher/processes/child_processes.hpp"
 #include "launcher/processes/process_logs.hpp"
 #include "launcher/processes/slurm_allocation.hpp"
 #include "launcher/processes/ssh_names.hpp"
 #include "launcher/shell_quoted.hpp"
 
+#include <chrono>
 #include <csignal>
 #include <fmt/format.h>
 #include <map>
 #include <mutex>
+#include <unistd.h>
 
 namespace troupe {
 namespace {
@@ -29,7 +32,7 @@ class ChildAgents final : public AgentStarter {
         logs_(output / "logs"),
         children_({.line =
                        [this](const std::string& line, bool error) {
-                         print_line(line, error);
+                         writer_.print(error ? STDERR_FILENO : STDOUT_FILENO, line + "\n");
                          logs_.add(line);
                        },
                    .exited = [this](std::uint64_t child, const std::string& how,
@@ -55,7 +58,14 @@ class ChildAgents final : public AgentStarter {
     command.own_program = how.own_program;
     return children_.start(child, std::move(command));
   }
-  bool wait(std::uint32_t milliseconds) override { return children_.wait(milliseconds); }
+  bool wait(std::uint32_t milliseconds) override {
+    const bool ended = children_.wait(milliseconds);
+    if (ended) {  // their last lines come before those of the caller
+      writer_.flush_for(std::chrono::milliseconds(milliseconds));
+    }
+    return ended;
+  }
+  void release_output() override { writer_.release(); }
   void kill() override { children_.signal_all(SIGKILL); }
   std::optional<Failure> failure() const override {
     const std::lock_guard guard(mutex_);
@@ -87,6 +97,7 @@ class ChildAgents final : public AgentStarter {
 
   const Command command_;
   ProcessLogs logs_;
+  LineWriter writer_;
   mutable std::mutex mutex_;
   std::uint64_t next_ = 1;
   std::map<HostId, std::uint64_t> by_host_;  ///< the last one started

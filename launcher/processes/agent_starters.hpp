@@ -25,6 +25,8 @@ class AgentStarter {
   virtual bool wait(std::uint32_t milliseconds) = 0;
   /// Ends all at once.
   virtual void kill() = 0;
+  /// What they print waits for no reader from now on, as LineWriter::release() says.
+  virtual void release_output() = 0;
 
   struct Failure {
     HostId host{};

@@ -32,7 +32,10 @@ class ProcessCluster final : public Cluster {
   ~ProcessCluster() override { finish(); }
 
   void start(RunSetup setup, std::function<void(Result<RunResult>)> on_end) override;
-  void stop() override { caf::anon_send(director_, Ref<StopRun>(StopRun{})); }
+  void stop() override {
+    group_->release_output();
+    caf::anon_send(director_, Ref<StopRun>(StopRun{}));
+  }
   Traffic finish() override;
   std::uint64_t steps_per_epoch() const override {
     const auto& plan = group_->plan();
@@ -192,6 +195,7 @@ class Sessions final : public ProcessSessions {
     }
   }
   void stop() override {
+    group_->release_output();
     group_->stop_ranks();
     const auto first = group_->plan().layout.process_of(Rank{0});  // the ranks follow it
     if (const auto member = group_->process()->member(first)) {

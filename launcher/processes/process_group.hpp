@@ -57,6 +57,12 @@ class ProcessGroup {
   /// With a user program: it is to end. A loss ends the run from now on, and ranks that are starting again at once: they
   /// have nothing that the last checkpoint has not.
   void stop_ranks();
+  /// As AgentStarter::release_output().
+  void release_output() {
+    if (agents_) {
+      agents_->release_output();
+    }
+  }
   /// Who is told ProcessesChanged; null: nobody.
   void watch(const caf::actor& director);
   /// Asks all processes to end, with how the run ended, and adds up what all links have carried.

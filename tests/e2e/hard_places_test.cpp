@@ -28,6 +28,15 @@ class HardPlaces : public ::testing::Test {
     }
     return words;
   }
+  /// The job as the last words of a program that becomes it.
+  static Words behind(Words words, const Words& job) {
+    words.insert(words.end(), job.begin(), job.end());
+    return words;
+  }
+  /// A job of twelve epochs on a clock that jumps.
+  Words jumping(const Words& settings) const {
+    return behind({"/usr/bin/env", "LD_PRELOAD=" TROUPE_CLOCK_JUMP}, job(12, settings));
+  }
   /// The digests of the same ranks, simulated in one process.
   std::string simulated(int epochs, const Words& settings) {
     testing::run_process(job(epochs, settings, "simulate"), folder());
@@ -124,15 +133,22 @@ TEST_F(HardPlaces, AClockThatJumpsChangesNothing) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "a sanitizer's own library must come first";
 #endif
-  Words words = {"/usr/bin/env", "LD_PRELOAD=" TROUPE_CLOCK_JUMP};
-  for (const auto& word : job(12, {})) {
-    words.push_back(word);
-  }
 
-  WatchedRun run(words, folder());
+  WatchedRun run(jumping({}), folder());
 
   expect_digests(run, testing::undisturbed_digests(12));
   EXPECT_FALSE(run.find("is lost")) << run.text();
+}
+
+TEST_F(HardPlaces, AClockThatJumpsMakesNoCertificateInvalid) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "a sanitizer's own library must come first";
+#endif
+
+  WatchedRun run(jumping({"cluster.tls=true"}), folder());
+
+  expect_digests(run, testing::undisturbed_digests(12));
+  EXPECT_FALSE(run.find("refused")) << run.text();
 }
 
 /// A partitioned store of the run's own.

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 #include <fstream>
 #include <map>
+#include <optional>
 #include <set>
 #include <signal.h>
 #include <sys/ioctl.h>
@@ -81,36 +82,96 @@ TEST_F(Program, CtrlCInAPipelineKeepsACheckpoint) {
   EXPECT_EQ(report()["status"], "interrupted");
 }
 
-TEST_F(Program, ASecondCtrlCEndsARunWhoseOutputNobodyReads) {
-  std::array<int, 2> ends{};
-  ASSERT_EQ(pipe2(ends.data(), O_CLOEXEC), 0);
-  ASSERT_GE(fcntl(ends[1], F_SETPIPE_SZ, 4096), 4096);
-  auto words = command({"run", quick_job(), "--set", "output=" + output(), "--set",
-                        "train.epochs=100000", "--set", "log_every=1"});
-  words.insert(
-      words.begin(),
-      {"/bin/sh", "-c", fmt::format("exec \"$@\" > /proc/{}/fd/{} 2>&1", getpid(), ends[1]), "sh"});
-  testing::Process run(words, folder());
-  int before = -1;
-  for (int held = 0; held < 3000 || held != before;) {
-    before = held;
-    std::this_thread::sleep_for(500ms);
-    ASSERT_EQ(ioctl(ends[0], FIONREAD, &held), 0);
-    ASSERT_FALSE(run.has_ended());
+/// A small pipe that nobody reads.
+class UnreadPipe {
+ public:
+  UnreadPipe() {
+    EXPECT_EQ(pipe2(ends_.data(), O_CLOEXEC), 0);
+    EXPECT_GE(fcntl(ends_[1], F_SETPIPE_SZ, 4096), 4096);
   }
+  ~UnreadPipe() {
+    close(ends_[0]);
+    close(ends_[1]);
+  }
+  UnreadPipe(const UnreadPipe&) = delete;
+  UnreadPipe& operator=(const UnreadPipe&) = delete;
+
+  /// The command with both of its outputs in the pipe.
+  std::vector<std::string> with(std::vector<std::string> words) const {
+    words.insert(words.begin(),
+                 {"/bin/sh", "-c",
+                  fmt::format("exec \"$@\" > /proc/{}/fd/{} 2>&1", getpid(), ends_[1]), "sh"});
+    return words;
+  }
+  /// Waits until it holds some lines, and no more come.
+  void wait_until_full(testing::Process& run) const {
+    int before = -1;
+    for (int held = 0; held < 3000 || held != before;) {
+      before = held;
+      std::this_thread::sleep_for(500ms);
+      ASSERT_EQ(ioctl(ends_[0], FIONREAD, &held), 0);
+      ASSERT_FALSE(run.has_ended());
+    }
+  }
+
+ private:
+  std::array<int, 2> ends_{};
+};
+
+/// Nothing if it still runs then.
+std::optional<int> code_within(testing::Process& run, std::chrono::seconds time) {
+  const auto end = std::chrono::steady_clock::now() + time;
+  while (!run.has_ended() && std::chrono::steady_clock::now() < end) {
+    std::this_thread::sleep_for(50ms);
+  }
+  return run.has_ended() ? std::optional(run.wait().exit_code) : std::nullopt;
+}
+
+TEST_F(Program, ASecondCtrlCEndsARunWhoseOutputNobodyReads) {
+  const UnreadPipe pipe;
+  testing::Process run(pipe.with(command({"run", quick_job(), "--set", "output=" + output(),
+                                          "--set", "train.epochs=100000", "--set", "log_every=1"})),
+                       folder());
+  pipe.wait_until_full(run);
 
   run.signal(SIGINT);
   std::this_thread::sleep_for(500ms);
   run.signal(SIGINT);
+
+  EXPECT_EQ(code_within(run, 60s), 130);
+}
+
+TEST_F(Program, ARunWhoseOutputNobodyReadsTrainsAndEndsAtCtrlC) {
+  const UnreadPipe pipe;
+  testing::Process run(pipe.with(command({"run", quick_job(), "--set", "output=" + output(),
+                                          "--set", "train.epochs=100000", "--set", "log_every=1"})),
+                       folder());
+  pipe.wait_until_full(run);
+  const auto log = output() + "/metrics.jsonl";
+  const auto logged = std::filesystem::file_size(log);
   const auto end = std::chrono::steady_clock::now() + 60s;
-  while (!run.has_ended() && std::chrono::steady_clock::now() < end) {
+  while (std::filesystem::file_size(log) == logged && std::chrono::steady_clock::now() < end) {
     std::this_thread::sleep_for(50ms);
   }
+  EXPECT_GT(std::filesystem::file_size(log), logged);
 
-  ASSERT_TRUE(run.has_ended());
-  EXPECT_EQ(run.wait().exit_code, 130);
-  close(ends[0]);
-  close(ends[1]);
+  run.signal(SIGINT);
+
+  EXPECT_EQ(code_within(run, 20s), 130);
+  EXPECT_EQ(report()["status"], "interrupted");
+  EXPECT_FALSE(std::filesystem::is_empty(output() + "/checkpoints"));
+}
+
+TEST_F(Program, ACommandWhoseOutputNobodyReadsEndsAtCtrlC) {
+  const UnreadPipe pipe;
+  testing::Process run(
+      pipe.with(command({"check", "--full", quick_job(), "--set", "output=" + output()})),
+      folder());
+  pipe.wait_until_full(run);
+
+  run.signal(SIGINT);
+
+  EXPECT_EQ(code_within(run, 20s), 130);
 }
 
 TEST_F(Program, WithoutItsTerminalARunStopsAsAtCtrlCUnlessItIsToIgnoreThat) {

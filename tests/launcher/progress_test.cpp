@@ -34,12 +34,14 @@ TEST(Progress, ShowsInferenceThatLasts) {
   ::testing::internal::CaptureStdout();
   progress.infer({ProcessId{1}, 0, 2, 10, 100});
   progress.infer({ProcessId{1}, 0, 2, 20, 100});
+  progress.writer().flush();
   EXPECT_EQ(::testing::internal::GetCapturedStdout(), "");
 
   std::this_thread::sleep_for(std::chrono::milliseconds(2100));
   ::testing::internal::CaptureStdout();
   progress.infer({ProcessId{1}, 1, 2, 60, 100});
   progress.infer({ProcessId{1}, 1, 2, 61, 100});  // not at every block
+  progress.writer().flush();
 
   const auto text = ::testing::internal::GetCapturedStdout();
   EXPECT_EQ(text.substr(0, text.find('%') + 1), "inferring layer 2/2   60 %");
