@@ -210,12 +210,12 @@ Status write_end(Report& report, const Job& job, const StepTimes& steps,
                  std::optional<MetricsLog>& metrics) {
   report.total_seconds = seconds_since(report.began);
   report.seconds_per_step = steps.median();
-  if (metrics) {
-    TROUPE_RETURN_IF_ERROR(metrics->end({.status = report.status,
-                                         .seconds = report.total_seconds,
-                                         .seconds_per_step = report.seconds_per_step}));
-  }
-  return write_report(report, job, job.output / "report.json");
+  const auto logged = metrics ? metrics->end({.status = report.status,
+                                              .seconds = report.total_seconds,
+                                              .seconds_per_step = report.seconds_per_step})
+                              : ok_status();
+  const auto written = write_report(report, job, job.output / "report.json");
+  return logged ? written : logged;
 }
 
 }  // namespace troupe
