@@ -404,8 +404,8 @@ class Torch(support.Scratch):
             sparse = torch.nn.Embedding(5, 2, sparse=True)
             sparse(torch.tensor([1, 3])).sum().backward()
             brain = torch.nn.Linear(2, 2).bfloat16()
-            told = ((sparse, "dense ones, found a sparse one\ntry: sparse=False"), (brain, "bfloat16\ntry: .*autocast"))
-            for model, text in told:
+            refused = ((sparse, "dense ones, found a sparse one\ntry: sparse=False"), (brain, "bfloat16\ntry: .*autocast"))
+            for model, text in refused:
                 with self.assertRaisesRegex(TypeError, text):
                     session.all_reduce_gradients(model, seeds=1)
 
